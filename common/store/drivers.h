@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The drivers and wrappers by name, for tests and for callers that need one in particular.
+ * Everybody else uses store_open().
+ */
+
+#include "store/store.h"
+
+/* A folder; made on the first write.  Keys map to paths unchanged and never leave the folder. */
+int store_local_new(const char *path, struct store **ret_store, struct error *err);
+/* An empty store in memory. */
+int store_memory_new(struct store **ret_store, struct error *err);
+
+/* What the fault wrapper does at the chosen operation. */
+enum fault_kind {
+	FAULT_FAIL_BEFORE, /* ERR_NETWORK, nothing was done */
+	FAULT_FAIL_AFTER,  /* done, then ERR_NETWORK: the answer was lost */
+	FAULT_EXIT         /* the process ends at once (_exit(99)), nothing was done */
+};
+
+/* Fails the @nth operation (from 1; 0 = never) on @inner, which it borrows. */
+int store_fault_new(struct store *inner, unsigned int nth, enum fault_kind kind,
+		    struct store **ret_store, struct error *err);
+/* Operations seen so far. */
+unsigned int store_fault_count(const struct store *store);
+
+struct store_counts {
+	uint64_t get, head, put, replace, copy, list, remove;
+	uint64_t bytes_read, bytes_written;
+};
+
+/* Counts operations on @inner, which it borrows. */
+int store_counter_new(struct store *inner, struct store **ret_store, struct error *err);
+struct store_counts store_counter_get(const struct store *store);
+void store_counter_reset(struct store *store);
