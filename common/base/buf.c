@@ -160,8 +160,10 @@ char *slice_dup(struct slice slice, struct error *err)
 
 struct slice slice_sub(struct slice slice, size_t offset, size_t size)
 {
-	if (offset >= slice.size)
-		return (struct slice){slice.data + slice.size, 0};
+	if (slice.size == 0)
+		return slice;
+	if (offset > slice.size)
+		offset = slice.size;
 	if (size > slice.size - offset)
 		size = slice.size - offset;
 	return (struct slice){slice.data + offset, size};

@@ -35,7 +35,8 @@ struct buf {
 /* Frees the bytes; the buf is empty and usable again.  For CLEANUP(buf_done). */
 void buf_done(struct buf *buf);
 
-/* Makes room for @extra more bytes.  ERR_FORMAT beyond the ceiling ("larger than N bytes"), ERR_MEMORY. */
+/* Room for @extra more bytes.  ERR_FORMAT beyond the ceiling ("larger than N bytes"), ERR_MEMORY.
+ */
 int buf_reserve(struct buf *buf, size_t extra, struct error *err);
 int buf_append(struct buf *buf, const void *data, size_t size, struct error *err);
 int buf_append_slice(struct buf *buf, struct slice slice, struct error *err);
@@ -47,7 +48,7 @@ int buf_printf(struct buf *buf, struct error *err, const char *format, ...)
 int buf_extend(struct buf *buf, size_t size, uint8_t **ret_bytes, struct error *err);
 /* Forgets the content, keeps the memory. */
 void buf_clear(struct buf *buf);
-/* Text of the buf with a NUL after it (not counted in size); NULL and ERR_MEMORY when out of memory. */
+/* The bytes with a NUL after them (not counted in size); NULL and ERR_MEMORY. */
 const char *buf_text(struct buf *buf, struct error *err);
 /* Moves the bytes out; the caller frees them. */
 uint8_t *buf_take(struct buf *buf, size_t *ret_size);

@@ -10,19 +10,19 @@
 
 #define CLEANUP(function) __attribute__((cleanup(function)))
 
-#define TAKE(pointer)                                                                              \
-	({                                                                                         \
-		__typeof__(pointer) taken_ = (pointer);                                            \
-		(pointer) = 0;                                                                     \
-		taken_;                                                                            \
+#define TAKE(pointer)                                   \
+	({                                              \
+		__typeof__(pointer) taken_ = (pointer); \
+		(pointer) = 0;                          \
+		taken_;                                 \
 	})
 
 /* Defines function##p for CLEANUP from a function that takes the value itself. */
-#define DEFINE_CLEANUP(type, function)                                                             \
-	static inline void function##p(type *local)                                                \
-	{                                                                                          \
-		if (*local)                                                                        \
-			function(*local);                                                          \
+#define DEFINE_CLEANUP(type, function)              \
+	static inline void function##p(type *local) \
+	{                                           \
+		if (*local)                         \
+			function(*local);           \
 	}
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))

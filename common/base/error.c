@@ -138,9 +138,9 @@ int error_errno(int kind)
 const char *error_kind_name(int kind)
 {
 	static const char *const names[] = {
-		"none",	     "argument", "format",	"absent",      "denied",
-		"changed",   "timeout",	 "throttled",	"network",     "unsupported",
-		"conflict",  "read-only", "memory",	"interrupted",
+		"none",	    "argument",	 "format",    "absent",	     "denied",
+		"changed",  "timeout",	 "throttled", "network",     "unsupported",
+		"conflict", "read-only", "memory",    "interrupted",
 	};
 
 	if (kind > 0 || -kind >= (int)(sizeof(names) / sizeof(names[0])))

@@ -14,7 +14,8 @@
 #define SHA256_SIZE 32
 
 int sha256(struct slice bytes, uint8_t ret_digest[SHA256_SIZE], struct error *err);
-int hmac_sha256(struct slice key, struct slice bytes, uint8_t ret_mac[SHA256_SIZE], struct error *err);
+int hmac_sha256(struct slice key, struct slice bytes, uint8_t ret_mac[SHA256_SIZE],
+		struct error *err);
 /* CRC-32C (Castagnoli, RFC 3720 appendix B.4) of @bytes. */
 uint32_t crc32c(struct slice bytes);
 /* Standard base64 with padding; appended to @out. */

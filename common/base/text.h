@@ -13,22 +13,29 @@
 #include "base/buf.h"
 #include "base/error.h"
 
+/* The two arguments of "%.*s" that show @slice in a message, at most 200 bytes of it. */
+#define SLICE_SHOW(slice) (int)((slice).size < 200 ? (slice).size : 200), (const char *)(slice).data
+
 /* Decimal digits only, no sign, no blanks; ERR_ARGUMENT names the text.  Overflow is an error. */
 int text_u64(struct slice text, uint64_t *ret_value, struct error *err);
+/* As text_u64() with an optional '-' in front. */
 int text_i64(struct slice text, int64_t *ret_value, struct error *err);
 /* A finite decimal number, whole text; ERR_ARGUMENT.  Locale has no influence. */
 int text_double(struct slice text, double *ret_value, struct error *err);
 /* "64M", "1G", "512" with K, M, G (1024); ERR_ARGUMENT. */
 int text_size(struct slice text, uint64_t *ret_value, struct error *err);
+
 bool text_starts(const char *text, const char *prefix);
 bool text_ends(const char *text, const char *suffix);
 /* Valid UTF-8 (no surrogates, no overlong forms)? */
 bool text_is_utf8(struct slice text);
+/* Bytes of the valid UTF-8 character that @text starts with, 0 if there is none. */
+size_t text_utf8_length(struct slice text);
 /* Appends @text with every byte outside @keep (and ASCII letters and digits) as %XX. */
 int text_percent_encode(struct slice text, const char *keep, struct buf *out, struct error *err);
 /* Appends @text with %XX undone once; ERR_FORMAT on a broken escape. */
 int text_percent_decode(struct slice text, struct buf *out, struct error *err);
-/* @a of bytes [from, from+n): hex digits, lower case, NUL at the end; @out has 2n+1 bytes. */
+/* Hex digits of @n bytes, lower case, NUL at the end; @out has 2n+1 bytes. */
 void text_hex(const uint8_t *bytes, size_t n, char *out);
 /* New text, or NULL with ERR_MEMORY; the caller frees it. */
 char *text_printf(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -40,5 +40,5 @@ void time_format_seconds(int64_t time, char text[TIME_TEXT_MAX]);
  * "10s" counted back from @now.  ERR_ARGUMENT.
  */
 int time_parse(const char *text, int64_t now, int64_t *ret_time, struct error *err);
-/* Parses a duration "48h", "0h", "30m", "2d", "45s" with its sign into microseconds.  ERR_ARGUMENT. */
+/* Parses a duration "48h", "-6h", "30m", "2d", "45s" into microseconds.  ERR_ARGUMENT. */
 int duration_parse(const char *text, int64_t *ret_duration, struct error *err);

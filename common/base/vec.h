@@ -12,27 +12,27 @@
 
 #include "base/error.h"
 
-/* Grows *@items so that @need items of @item_size fit.  ERR_MEMORY, also when the size overflows. */
+/* Grows *@items so that @need items of @item_size fit.  ERR_MEMORY, also if the size overflows. */
 int vec_reserve(void **items, size_t *capacity, size_t need, size_t item_size, struct error *err);
 
-#define DEFINE_VEC(name, type)                                                                     \
-	struct name {                                                                              \
-		type *items;                                                                       \
-		size_t n;                                                                          \
-		size_t capacity;                                                                   \
-	};                                                                                         \
-	static inline int name##_push(struct name *vec, type item, struct error *err)              \
-	{                                                                                          \
-		int r = vec_reserve((void **)&vec->items, &vec->capacity, vec->n + 1,              \
-				    sizeof(type), err);                                            \
-		if (r < 0)                                                                         \
-			return r;                                                                  \
-		vec->items[vec->n++] = item;                                                       \
-		return 0;                                                                          \
-	}                                                                                          \
-	static inline void name##_done(struct name *vec)                                           \
-	{                                                                                          \
-		free(vec->items);                                                                  \
-		*vec = (struct name){0};                                                           \
-	}                                                                                          \
+#define DEFINE_VEC(name, type)                                                        \
+	struct name {                                                                 \
+		type *items;                                                          \
+		size_t n;                                                             \
+		size_t capacity;                                                      \
+	};                                                                            \
+	static inline int name##_push(struct name *vec, type item, struct error *err) \
+	{                                                                             \
+		int r = vec_reserve((void **)&vec->items, &vec->capacity, vec->n + 1, \
+				    sizeof(type), err);                               \
+		if (r < 0)                                                            \
+			return r;                                                     \
+		vec->items[vec->n++] = item;                                          \
+		return 0;                                                             \
+	}                                                                             \
+	static inline void name##_done(struct name *vec)                              \
+	{                                                                             \
+		free(vec->items);                                                     \
+		*vec = (struct name){0};                                              \
+	}                                                                             \
 	struct name
