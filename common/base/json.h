@@ -7,12 +7,14 @@
  * json_parse() checks a whole text once and yields values that are spans of it.  Numbers stay
  * text until asked for.  A document is changed by splicing spans (json_edit_*), never by parsing
  * and printing it.  Grammar: RFC 8259, plus the bare words NaN, Infinity and -Infinity as numbers,
- * which Zarr writers emit; UTF-8; at most 128 levels; of a repeated member the last one counts.
+ * which Zarr writers emit; UTF-8, escaped surrogates in pairs; at most 128 levels; of a repeated
+ * member the last one counts.
  *
  * Values lend the text, which must outlive them.  Threads: any may read.
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -45,10 +47,14 @@ size_t json_count(const struct json *value);
 /* Item @i of an array, or JSON_ABSENT. */
 int json_at(const struct json *array, size_t i, struct json *ret_value);
 
-/* Walks an array (@ret_key untouched) or object in the order of the text; false at the end. */
+/*
+ * Walks an array (@ret_key untouched) or object in the order of the text; false at the end.  Either
+ * may be NULL.  A whole walk costs one pass over the text, json_at() in a loop one for each item.
+ */
 struct json_iter json_iter(const struct json *value);
 bool json_next(struct json_iter *iter, struct json *ret_key, struct json *ret_value);
-#define JSON_EACH(value, key, item)                                                                \
+/* @key is a struct json * or NULL, @item a struct json variable that is already declared. */
+#define JSON_EACH(value, key, item) \
 	for (struct json_iter iter_##item = json_iter(value); json_next(&iter_##item, key, &item);)
 
 /* Appends the text of a string, escapes undone, to @out.  ERR_FORMAT if it is no string. */
@@ -59,6 +65,7 @@ bool json_is_text(const struct json *value, const char *text);
 /* Whole numbers ("3", also "3.0" and "3e0"), in range; ERR_FORMAT. */
 int json_u64(const struct json *value, uint64_t *ret_value, struct error *err);
 int json_i64(const struct json *value, int64_t *ret_value, struct error *err);
+/* Any number, the bare words too; ERR_FORMAT beyond the range of a double ("1e999"). */
 int json_double(const struct json *value, double *ret_value, struct error *err);
 int json_bool(const struct json *value, bool *ret_value, struct error *err);
 
@@ -73,6 +80,6 @@ int json_write_double(struct buf *out, double value, struct error *err);
  */
 int json_edit_replace(struct slice document, const struct json *value, struct slice replacement,
 		      struct buf *out, struct error *err);
-/* As above with member @name of @object removed, its comma too.  Absent: a plain copy. */
+/* As above with each member @name of @object removed, its comma too.  Absent: a plain copy. */
 int json_edit_remove(struct slice document, const struct json *object, const char *name,
 		     struct buf *out, struct error *err);
