@@ -26,7 +26,7 @@
 #define REPO_PAYLOAD_MAX (UINT64_C(1) << 30)
 #define REPO_BACKUP_LEN 40 /* "repo." + 14 digits + "." + 20 */
 
-enum { REPO_ABSENT = 1 };
+enum { REPO_INFO_ABSENT = 1 };
 
 enum repo_availability { REPO_ONLINE = 0, REPO_STATUS_READ_ONLY = 1, REPO_OFFLINE = 2 };
 
@@ -136,7 +136,7 @@ int repo_info_encode(const struct repo_info *info, struct buf *out, struct error
 /* Copies of bytes that live as long as @info.  Data NULL and ERR_MEMORY on failure. */
 struct slice repo_info_dup(struct repo_info *info, struct slice bytes, struct error *err);
 
-/* Finders: 0 with the index, or REPO_ABSENT with the index where it would stand. */
+/* Finders: 0 with the index, or REPO_INFO_ABSENT with the index where it would stand. */
 int repo_info_find_snapshot(const struct repo_info *info, const struct id12 *id, uint32_t *ret_i);
 int repo_info_find_branch(const struct repo_info *info, struct slice name, uint32_t *ret_i);
 int repo_info_find_tag(const struct repo_info *info, struct slice name, uint32_t *ret_i);

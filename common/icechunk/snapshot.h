@@ -58,7 +58,7 @@ struct manifest_info {
 /*
  * A view of one node.  Fields that begin with an underscore belong to the accessors.
  */
-struct node {
+struct snapshot_node {
 	struct id8 id;
 	enum node_type type;
 	struct slice path;     /* "/", "/a/b" */
@@ -99,7 +99,7 @@ int snapshot_metadata_json(const struct snapshot *snapshot, struct buf *out, str
 
 uint32_t snapshot_n_nodes(const struct snapshot *snapshot);
 /* Node @i, which must be below snapshot_n_nodes(). */
-struct node snapshot_node(const struct snapshot *snapshot, uint32_t i);
+struct snapshot_node snapshot_node(const struct snapshot *snapshot, uint32_t i);
 /* Finds a path: 0 with @ret_index, or SNAPSHOT_ABSENT with the index where it would stand. */
 int snapshot_find(const struct snapshot *snapshot, struct slice path, uint32_t *ret_index);
 /* Finds a node by id, which costs a look at every node; 0 or SNAPSHOT_ABSENT. */
@@ -108,12 +108,12 @@ int snapshot_find_id(const struct snapshot *snapshot, const struct id8 *id, uint
 bool path_is_below(struct slice path, struct slice ancestor);
 
 /* Axis @i of an array, below its n_dims. */
-struct dimension node_dimension(const struct node *node, uint32_t i);
+struct dimension node_dimension(const struct snapshot_node *node, uint32_t i);
 /* Name of axis @i; data is NULL if it has none. */
-struct slice node_dimension_name(const struct node *node, uint32_t i);
+struct slice node_dimension_name(const struct snapshot_node *node, uint32_t i);
 /* Spec 1: the chunk length that the file gives for axis @i; 0 in spec 2. */
-uint64_t node_chunk_length(const struct node *node, uint32_t i);
-struct manifest_ref node_manifest(const struct node *node, uint32_t i);
+uint64_t node_chunk_length(const struct snapshot_node *node, uint32_t i);
+struct manifest_ref node_manifest(const struct snapshot_node *node, uint32_t i);
 /* Does the box of @ref hold @index (one coordinate a dimension)? */
 bool manifest_ref_holds(const struct manifest_ref *ref, const uint32_t *index);
 
