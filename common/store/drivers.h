@@ -8,16 +8,27 @@
 
 #include "store/store.h"
 
-/* A folder; made on the first write.  Keys map to paths unchanged and never leave the folder. */
+/*
+ * A folder; made on the first write.  Keys map to paths unchanged and never leave the folder, not
+ * by ".." and not by symbolic links; a key with an empty, "." or ".." segment is refused.
+ *
+ * Versions: a whole get gives the SHA-256 of the content; head and ranges give a mark of the
+ * file's state ("inode-mtime-size").  replace() and copy() take either, and compare under an
+ * exclusive flock on the folder.  Removals are not synced to the disk, all writes are.
+ * Files being written are called "<target>#<digits>"; lists show them as they are.
+ */
 int store_local_new(const char *path, struct store **ret_store, struct error *err);
+
 /* An empty store in memory. */
 int store_memory_new(struct store **ret_store, struct error *err);
+/* The store in memory called @name, the same one for every caller until the process ends. */
+int store_memory_open(const char *name, struct store **ret_store, struct error *err);
 
 /* What the fault wrapper does at the chosen operation. */
 enum fault_kind {
 	FAULT_FAIL_BEFORE, /* ERR_NETWORK, nothing was done */
 	FAULT_FAIL_AFTER,  /* done, then ERR_NETWORK: the answer was lost */
-	FAULT_EXIT         /* the process ends at once (_exit(99)), nothing was done */
+	FAULT_EXIT	   /* the process ends at once (_exit(99)), nothing was done */
 };
 
 /* Fails the @nth operation (from 1; 0 = never) on @inner, which it borrows. */

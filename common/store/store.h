@@ -23,8 +23,9 @@
 #include "base/error.h"
 
 enum {
-	STORE_ABSENT = 1,  /* there is no such object */
-	STORE_CHANGED = 2, /* the object is not in the state that was asked for; nothing was written */
+	STORE_ABSENT = 1, /* there is no such object */
+	STORE_CHANGED =
+		2, /* the object is not in the state that was asked for; nothing was written */
 };
 
 #define STORE_TO_END UINT64_MAX
@@ -35,36 +36,40 @@ struct version {
 };
 
 struct store_info {
-	uint64_t size;         /* bytes */
+	uint64_t size;	       /* bytes */
 	int64_t last_modified; /* microseconds since 1970, 0 if the store does not say */
 	struct version version;
 };
 
 struct store_entry {
 	const char *key; /* relative to the store's root; lent during the call */
-	bool is_prefix;  /* a common prefix ending in '/', only with a delimiter */
+	bool is_prefix;	 /* a common prefix ending in '/', only with a delimiter */
 	struct store_info info;
 };
 
 /* What a read demands of the object before its bytes count; empty members demand nothing. */
 struct store_condition {
-	const char *etag;          /* as recorded, with or without quotes; a weak one never matches a strong */
-	int64_t not_modified_after; /* seconds since 1970, 0 = no demand; a later change is ERR_CHANGED */
+	const char
+		*etag; /* as recorded, with or without quotes; a weak one never matches a strong */
+	int64_t not_modified_after; /* seconds since 1970, 0 = no demand; a later change is
+				       ERR_CHANGED */
 };
 
-/* Called once an entry, in any order of keys that the store has; negative ends the listing with it. */
+/* Called once an entry, in any order of keys that the store has; negative ends the listing with it.
+ */
 typedef int (*store_list_fn)(void *argument, const struct store_entry *entry, struct error *err);
 
 struct store;
 
 struct store_ops {
 	const char *name; /* as it appears in messages and statistics */
-	bool writable;    /* has put, replace and remove */
+	bool wrapper;	  /* passes calls on: the store inside words the errors */
 
 	/*
 	 * Appends bytes [@offset, @offset + @length) of the object to @out; @length STORE_TO_END
-	 * means up to its end.  Fewer bytes than asked is an error, not a short read.
-	 * @ret_info, unless NULL, describes the state that was read.
+	 * means up to its end.  Fewer bytes than asked is an error, not a short read; after an
+	 * error @out is as it was.  @ret_info, unless NULL, describes the state that was read
+	 * (size: of the whole object).
 	 * Returns 0, STORE_ABSENT, or an error; ERR_CHANGED when @condition (may be NULL) fails.
 	 */
 	int (*get)(struct store *store, const char *key, uint64_t offset, uint64_t length,
@@ -75,7 +80,8 @@ struct store_ops {
 	int (*head)(struct store *store, const char *key, struct store_info *ret_info,
 		    struct error *err);
 
-	/* Writes the object whatever was there.  Readers see the old or the new bytes, never a mix. */
+	/* Writes the object whatever was there.  Readers see the old or the new bytes, never a mix.
+	 */
 	int (*put)(struct store *store, const char *key, struct slice bytes, struct error *err);
 
 	/*
@@ -87,8 +93,8 @@ struct store_ops {
 		       struct slice bytes, struct version *ret_version, struct error *err);
 
 	/*
-	 * Copies @from to @to only while the version of @from is @version.  Returns 0,
-	 * STORE_ABSENT, STORE_CHANGED, or an error.
+	 * Copies @from to @to only while the version of @from is @version (NULL: whatever it
+	 * is).  Returns 0, STORE_ABSENT, STORE_CHANGED, or an error.
 	 */
 	int (*copy)(struct store *store, const char *from, const struct version *version,
 		    const char *to, struct error *err);
@@ -110,26 +116,28 @@ struct store_ops {
 	int (*locked)(struct store *store, int (*critical)(void *argument, struct error *err),
 		      void *argument, struct error *err);
 
+	/* Frees the driver's own structure and all in it but the url. */
 	void (*free)(struct store *store);
 };
 
 /* Drivers put this first in their own structure. */
 struct store {
 	const struct store_ops *ops;
-	char *url; /* owned; what messages call the store, no secrets in it */
+	char *url;	/* owned; what messages call the store, no secrets in it */
+	bool read_only; /* refuse writes whatever the driver can do */
 };
 
 /* How to reach a store; zeroed means: everything from the usual environment variables. */
 struct store_options {
 	const char *endpoint_url; /* for s3, gs, az: other than the provider's */
 	const char *region;
-	const char *profile;      /* of the shared AWS configuration */
-	bool anonymous;           /* send no credentials and look for none */
-	bool path_style;          /* s3: bucket in the path, not in the host name */
+	const char *profile; /* of the shared AWS configuration */
+	bool anonymous;	     /* send no credentials and look for none */
+	bool path_style;     /* s3: bucket in the path, not in the host name */
 	bool requester_pays;
-	bool allow_private;       /* addresses on loopback, link-local and private networks */
-	bool read_only;           /* refuse writes whatever the driver can do */
-	uint32_t timeout_ms;      /* total deadline of one operation, 0 = 60 000 */
+	bool allow_private;  /* addresses on loopback, link-local and private networks */
+	bool read_only;	     /* refuse writes whatever the driver can do */
+	uint32_t timeout_ms; /* total deadline of one operation, 0 = 60 000 */
 };
 
 /*
@@ -144,13 +152,19 @@ int store_open(const char *url, const struct store_options *options, struct stor
 struct store *store_free(struct store *store);
 DEFINE_CLEANUP(struct store *, store_free)
 
-/* The operations of the table; a missing one is ERR_READ_ONLY or ERR_UNSUPPORTED with the URL. */
+/* May it be written to? */
+bool store_is_writable(const struct store *store);
+
+/*
+ * The operations of the table; a missing one is ERR_READ_ONLY or ERR_UNSUPPORTED with the URL.
+ * Errors name the store and the key.
+ */
 int store_get(struct store *store, const char *key, uint64_t offset, uint64_t length,
 	      const struct store_condition *condition, struct buf *out, struct store_info *ret_info,
 	      struct error *err);
 /* The whole object, at most up to the ceiling of @out. */
-int store_get_all(struct store *store, const char *key, struct buf *out, struct store_info *ret_info,
-		  struct error *err);
+int store_get_all(struct store *store, const char *key, struct buf *out,
+		  struct store_info *ret_info, struct error *err);
 int store_head(struct store *store, const char *key, struct store_info *ret_info,
 	       struct error *err);
 int store_put(struct store *store, const char *key, struct slice bytes, struct error *err);
