@@ -60,8 +60,8 @@ int grib_mode_from_text(const char *text, enum grib_mode *ret_mode, struct error
  * coordinate the length of its axis (latitude/longitude grids) or the whole field.  Reads headers
  * only.  ERR_FORMAT or ERR_UNSUPPORTED.
  */
-int grib_points(struct slice message, const struct grib_decode_options *options, uint64_t *ret_n,
-		struct error *err);
+int grib_value_count(struct slice message, const struct grib_decode_options *options,
+		     uint64_t *ret_n, struct error *err);
 
 /*
  * Decodes the first field of @message into @out, which has room for exactly @n values of
