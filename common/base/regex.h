@@ -4,8 +4,11 @@
 /*
  * Regular expressions of repository configurations and dataset definitions (PCRE2)
  *
- * The syntax is that of Rust's regex crate as far as both agree; look-around and back-references
- * are refused, and a match limit is set: patterns come from outside.
+ * The syntax is that of Rust's regex crate, with Unicode classes and '$' at the very end only.
+ * Refused are what that crate does not have (look-around, back-references, recursion, conditions,
+ * callouts, \K ...) and what PCRE2 would read in another way (a++, classes in classes, set
+ * operations, flag x, property classes without regard to case).  Patterns come from outside:
+ * their size, matching steps, depth and memory are limited.
  *
  * Threads: a compiled pattern may be shared.
  */
