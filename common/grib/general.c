@@ -50,10 +50,10 @@ static bool has_boot_file(const char *path, size_t length)
 static void prepare(void)
 {
 	codes_context *context = codes_context_get_default();
-	char *path;
+	const char *path;
 
 	codes_context_set_logging_proc(context, on_log);
-	path = codes_definition_path(context);
+	path = codes_definition_path(context); /* lent */
 	if (!path)
 		return;
 	snprintf(definitions_path, sizeof(definitions_path), "%s", path);
@@ -63,7 +63,6 @@ static void prepare(void)
 		definitions_found = has_boot_file(p, length);
 		p += length;
 	}
-	free(path);
 }
 
 static int check_definitions(struct error *err)
