@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
+
 void buf_done(struct buf *buf)
 {
 	free(buf->data);
@@ -69,9 +71,10 @@ int buf_append_byte(struct buf *buf, uint8_t byte, struct error *err)
 
 int buf_printf(struct buf *buf, struct error *err, const char *format, ...)
 {
+	CLEANUP(freep) char *large = NULL;
 	char small[256];
 	va_list args;
-	int n, r;
+	int n;
 
 	va_start(args, format);
 	n = vsnprintf(small, sizeof(small), format, args);
@@ -80,15 +83,12 @@ int buf_printf(struct buf *buf, struct error *err, const char *format, ...)
 		return error_set(err, ERR_ARGUMENT, "cannot format text");
 	if ((size_t)n < sizeof(small))
 		return buf_append(buf, small, (size_t)n, err);
-	/* One byte more for the NUL that vsnprintf() writes; it is not part of the content. */
-	r = buf_reserve(buf, (size_t)n + 1, err);
-	if (r < 0)
-		return r;
 	va_start(args, format);
-	vsnprintf((char *)buf->data + buf->size, (size_t)n + 1, format, args);
+	n = vasprintf(&large, format, args);
 	va_end(args);
-	buf->size += (size_t)n;
-	return 0;
+	if (n < 0)
+		return error_memory(err);
+	return buf_append(buf, large, (size_t)n, err);
 }
 
 int buf_extend(struct buf *buf, size_t size, uint8_t **ret_bytes, struct error *err)
