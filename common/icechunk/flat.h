@@ -86,12 +86,21 @@ int flat_verify(struct slice buf, const struct flat_schema *root, struct error *
 /* Verifies the table at @pos with everything below it. */
 int flat_verify_table(struct slice buf, uint32_t pos, const struct flat_schema *schema,
 		      struct error *err);
-/*
- * Verifies the table at @pos alone: its vtable, and fields inside it.  Offsets to children are
- * followed only as far as FLAT_VECTOR (bounds and alignment) goes.
- */
-int flat_verify_shallow(struct slice buf, uint32_t pos, const struct flat_schema *schema,
-			struct error *err);
+/* Verifies the root table alone: tables that its fields lead to are not looked at. */
+int flat_verify_root(struct slice buf, const struct flat_schema *root, struct error *err);
+/* The same for the table that item @i of the (verified) vector at @vector leads to. */
+int flat_verify_item(struct slice buf, uint32_t vector, uint32_t i,
+		     const struct flat_schema *schema, struct error *err);
+
+/* Moves the bytes out of @buf, which is empty afterwards. */
+static inline struct buf flat_take(struct buf *buf)
+{
+	struct buf taken = *buf;
+
+	buf->data = NULL;
+	buf->size = buf->capacity = 0;
+	return taken;
+}
 
 /* Readers of verified buffers. */
 static inline uint32_t flat_root(struct slice buf)

@@ -105,6 +105,26 @@ int manifest_ref(const struct manifest *manifest, const struct manifest_array *a
 int manifest_index(const struct manifest *manifest, const struct manifest_array *array, uint32_t i,
 		   const uint32_t **ret_index, uint32_t *ret_n_dims, struct error *err);
 
+/*
+ * Walks references in order.  Cheaper than manifest_ref() in a loop: a location that several
+ * references share is decompressed once where they follow each other.  Slices of @ref live until
+ * the next step.
+ */
+struct manifest_iter {
+	struct chunk_ref ref;
+	const struct manifest *_manifest;
+	struct manifest_array _array;
+	uint32_t _next;
+	uint32_t _location; /* position of the compressed location whose text is in ref.scratch */
+	size_t _location_size;
+};
+
+/* Begins in front of reference @from. */
+void manifest_iter_init(struct manifest_iter *iter, const struct manifest *manifest,
+			const struct manifest_array *array, uint32_t from);
+/* Fills iter->ref: 0, or MANIFEST_ABSENT at the end; ERR_FORMAT. */
+int manifest_iter_next(struct manifest_iter *iter, struct error *err);
+
 /* Order of two indices of @n coordinates. */
 int index_compare(const uint32_t *a, const uint32_t *b, uint32_t n);
 

@@ -94,7 +94,6 @@ DEFINE_VEC(repo_refs, struct repo_ref);
 DEFINE_VEC(repo_names, struct slice);
 DEFINE_VEC(repo_snapshots, struct repo_snapshot);
 DEFINE_VEC(repo_updates, struct repo_update);
-DEFINE_VEC(repo_items, struct metadata_item);
 DEFINE_VEC(repo_flags, uint16_t);
 
 struct repo_info {
@@ -106,7 +105,8 @@ struct repo_info {
 	struct repo_names deleted_tags;	 /* sorted */
 	struct repo_snapshots snapshots; /* sorted by id */
 	struct repo_status status;
-	struct repo_items metadata;  /* of the repository; values as FlexBuffers, sorted by name */
+	struct metadata_items
+		metadata;	     /* of the repository; values as FlexBuffers, sorted by name */
 	struct repo_updates updates; /* newest first */
 	struct slice before_updates; /* data NULL if none */
 	struct slice config;	     /* FlexBuffers; data NULL if none */
@@ -174,9 +174,6 @@ int repo_info_set_feature(struct repo_info *info, uint16_t flag, bool is_set, bo
 			  struct error *err);
 /* Replaces the repository's metadata by the members of a JSON object. */
 int repo_info_set_metadata(struct repo_info *info, const struct json *object, struct error *err);
-/* Appends metadata items (values as FlexBuffers) as one JSON object. */
-int repo_items_json(const struct metadata_item *items, uint32_t n, struct buf *out,
-		    struct error *err);
 /* Encodes the members of a JSON object (NULL: none) as items in @info's memory, sorted by name. */
 int repo_info_items(struct repo_info *info, const struct json *object,
 		    const struct metadata_item **ret_items, uint32_t *ret_n, struct error *err);

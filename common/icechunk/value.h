@@ -14,9 +14,11 @@
  * Threads: any.
  */
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/vec.h"
 #include "icechunk/envelope.h"
 
 /*
@@ -45,6 +47,20 @@ struct metadata_item {
 
 /* Appends the JSON text of @value, encoded as files of @spec encode metadata values. */
 int metadata_value_to_json(enum spec spec, struct slice value, struct buf *out, struct error *err);
+
+DEFINE_VEC(metadata_items, struct metadata_item);
+
+/* Appends @n items as one JSON object. */
+int metadata_items_json(enum spec spec, const struct metadata_item *items, uint32_t n,
+			struct buf *out, struct error *err);
+
+/*
+ * Appends the members of a JSON object (NULL: none) as items, sorted by name; names and values live
+ * in
+ * @arena.  ERR_ARGUMENT if it is no object.
+ */
+int metadata_items_encode(enum spec spec, const struct json *object, struct arena *arena,
+			  struct metadata_items *out, struct error *err);
 
 /* The reverse of metadata_value_to_json(). */
 int json_to_metadata_value(enum spec spec, const struct json *value, struct buf *out,

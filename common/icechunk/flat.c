@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icechunk/flat.h"
+
+#include <stdlib.h>
+
+#include "base/text.h"
+
+#define DEPTH_MAX 64 /* as the public library's verifier */
+#define TABLES_MAX (UINT64_C(500) << 20)
+#define VISITED_MAX (UINT64_C(1) << 31) /* shared parts count each time */
+
+struct verifier {
+	struct slice buf;
+	const struct flat_schema *schema; /* for messages */
+	const struct flat_field *field;
+	uint64_t visited;
+	uint64_t tables;
+	unsigned int depth;
+	bool shallow;
+	struct error *err;
+};
+
+static int wrong(struct verifier *v, const char *what)
+{
+	return error_set(v->err, ERR_FORMAT, "%s%s%s: %s", v->schema->name, v->field ? "." : "",
+			 v->field ? v->field->name : "", what);
+}
+
+/* May @size bytes at @pos, aligned to @align, be read? */
+static int check_range(struct verifier *v, uint64_t pos, uint64_t size, unsigned int align)
+{
+	if (pos > v->buf.size || size > v->buf.size - pos)
+		return wrong(v, "beyond the end");
+	if (pos % align)
+		return wrong(v, "not aligned");
+	v->visited += size;
+	if (v->visited > VISITED_MAX)
+		return wrong(v, "too much shared data");
+	return 0;
+}
+
+static int check_offset(struct verifier *v, uint64_t pos, uint32_t *ret_target)
+{
+	uint64_t target;
+	int r;
+
+	r = check_range(v, pos, 4, 4);
+	if (r < 0)
+		return r;
+	target = pos + flat_u32(v->buf, (uint32_t)pos);
+	if (target == pos || target >= v->buf.size)
+		return wrong(v, "offset leads nowhere");
+	*ret_target = (uint32_t)target;
+	return 0;
+}
+
+static int check_vector(struct verifier *v, uint32_t pos, unsigned int size, unsigned int align)
+{
+	int r;
+
+	r = check_range(v, pos, 4, 4);
+	if (r < 0)
+		return r;
+	return check_range(v, (uint64_t)pos + 4, (uint64_t)flat_u32(v->buf, pos) * size, align);
+}
+
+static int check_string(struct verifier *v, uint32_t pos)
+{
+	int r;
+
+	r = check_vector(v, pos, 1, 1);
+	if (r < 0)
+		return r;
+	if (!text_is_utf8(slice_of(v->buf.data + pos + 4, flat_u32(v->buf, pos))))
+		return wrong(v, "not UTF-8");
+	return 0;
+}
+
+static int check_strings(struct verifier *v, uint32_t pos)
+{
+	uint32_t target;
+	int r;
+
+	r = check_vector(v, pos, 4, 4);
+	for (uint32_t i = 0; r == 0 && i < flat_u32(v->buf, pos); i++) {
+		r = check_offset(v, (uint64_t)pos + 4 + 4 * (uint64_t)i, &target);
+		if (r == 0)
+			r = check_string(v, target);
+	}
+	return r;
+}
+
+static int check_table(struct verifier *v, uint32_t pos, const struct flat_schema *schema);
+
+static int check_child(struct verifier *v, uint32_t pos, const struct flat_schema *schema)
+{
+	const struct flat_schema *outer = v->schema;
+	const struct flat_field *field = v->field;
+	int r;
+
+	if (v->shallow)
+		return 0;
+	r = check_table(v, pos, schema);
+	v->schema = outer;
+	v->field = field;
+	return r;
+}
+
+static int check_tables(struct verifier *v, uint32_t pos, const struct flat_schema *schema)
+{
+	uint32_t target;
+	int r;
+
+	r = check_vector(v, pos, 4, 4);
+	for (uint32_t i = 0; r == 0 && !v->shallow && i < flat_u32(v->buf, pos); i++) {
+		r = check_offset(v, (uint64_t)pos + 4 + 4 * (uint64_t)i, &target);
+		if (r == 0)
+			r = check_child(v, target, schema);
+	}
+	return r;
+}
+
+static int check_union(struct verifier *v, uint32_t table, uint32_t type_at)
+{
+	const struct flat_field *field = v->field;
+	uint32_t value_at = flat_field(v->buf, table, field->slot + 1U);
+	uint32_t target;
+	uint8_t type = 0;
+	int r;
+
+	if (type_at) {
+		r = check_range(v, type_at, 1, 1);
+		if (r < 0)
+			return r;
+		type = v->buf.data[type_at];
+	}
+	if (!type != !value_at)
+		return wrong(v, "union of a type without value or the reverse");
+	if (!type)
+		return field->required ? wrong(v, "missing") : 0;
+	r = check_offset(v, value_at, &target);
+	if (r < 0)
+		return r;
+	if (type >= field->n_unions || !field->unions[type])
+		return wrong(v, "unknown kind");
+	return check_child(v, target, field->unions[type]);
+}
+
+static int check_field(struct verifier *v, uint32_t table)
+{
+	const struct flat_field *field = v->field;
+	uint32_t at = flat_field(v->buf, table, field->slot);
+	uint32_t target = 0;
+	int r;
+
+	if (field->kind == FLAT_UNION)
+		return check_union(v, table, at);
+	if (!at)
+		return field->required ? wrong(v, "missing") : 0;
+	if (field->kind == FLAT_SCALAR)
+		return check_range(v, at, field->size, field->align ? field->align : field->size);
+	r = check_offset(v, at, &target);
+	if (r < 0)
+		return r;
+	switch (field->kind) {
+	case FLAT_STRING:
+		return check_string(v, target);
+	case FLAT_STRINGS:
+		return check_strings(v, target);
+	case FLAT_VECTOR:
+		return check_vector(v, target, field->size,
+				    field->align ? field->align : field->size);
+	case FLAT_TABLE:
+		return check_child(v, target, field->table);
+	default:
+		return check_tables(v, target, field->table);
+	}
+}
+
+/* The vtable must lie in the buffer before any field can be looked up. */
+static int check_vtable(struct verifier *v, uint32_t pos)
+{
+	int64_t vtable;
+	uint16_t size;
+	int r;
+
+	r = check_range(v, pos, 4, 4);
+	if (r < 0)
+		return r;
+	vtable = (int64_t)pos - (int32_t)flat_u32(v->buf, pos);
+	if (vtable < 0)
+		return wrong(v, "table without field list");
+	r = check_range(v, (uint64_t)vtable, 4, 2);
+	if (r < 0)
+		return r;
+	size = flat_u16(v->buf, (uint32_t)vtable);
+	if (size < 4 || size % 2)
+		return wrong(v, "table with a broken field list");
+	return check_range(v, (uint64_t)vtable, size, 2);
+}
+
+static int check_table(struct verifier *v, uint32_t pos, const struct flat_schema *schema)
+{
+	int r;
+
+	v->schema = schema;
+	v->field = NULL;
+	if (++v->tables > TABLES_MAX || v->depth >= DEPTH_MAX)
+		return wrong(v, "too many or too deep tables");
+	v->depth++;
+	r = check_vtable(v, pos);
+	for (unsigned int i = 0; r == 0 && i < schema->n_fields; i++) {
+		v->field = &schema->fields[i];
+		r = check_field(v, pos);
+	}
+	v->depth--;
+	return r;
+}
+
+static int verify_root(struct verifier *v, const struct flat_schema *root)
+{
+	uint32_t pos;
+	int r;
+
+	v->schema = root;
+	if (v->buf.size >= FLAT_MAX)
+		return wrong(v, "2 GiB or larger");
+	r = check_offset(v, 0, &pos);
+	if (r < 0)
+		return r;
+	return check_table(v, pos, root);
+}
+
+int flat_verify(struct slice buf, const struct flat_schema *root, struct error *err)
+{
+	struct verifier v = {.buf = buf, .err = err};
+
+	return verify_root(&v, root);
+}
+
+int flat_verify_root(struct slice buf, const struct flat_schema *root, struct error *err)
+{
+	struct verifier v = {.buf = buf, .shallow = true, .err = err};
+
+	return verify_root(&v, root);
+}
+
+int flat_verify_table(struct slice buf, uint32_t pos, const struct flat_schema *schema,
+		      struct error *err)
+{
+	struct verifier v = {.buf = buf, .err = err};
+
+	return check_table(&v, pos, schema);
+}
+
+int flat_verify_item(struct slice buf, uint32_t vector, uint32_t i,
+		     const struct flat_schema *schema, struct error *err)
+{
+	struct verifier v = {.buf = buf, .schema = schema, .shallow = true, .err = err};
+	uint32_t pos;
+	int r;
+
+	r = check_offset(&v, (uint64_t)vector + 4 + 4 * (uint64_t)i, &pos);
+	if (r < 0)
+		return r;
+	return check_table(&v, pos, schema);
+}
+
+void flat_builder_done(struct flat_builder *builder)
+{
+	free(builder->data);
+	flat_vtables_done(&builder->vtables);
+	*builder = FLAT_BUILDER_INIT;
+}
+
+/* Makes room in front of what is there. */
+static int grow(struct flat_builder *b, size_t extra)
+{
+	size_t capacity = b->capacity ? b->capacity * 2 : 1024;
+	uint8_t *data;
+
+	if (b->err.kind)
+		return b->err.kind;
+	if (extra >= FLAT_MAX || b->size + extra >= FLAT_MAX)
+		return error_set(&b->err, ERR_UNSUPPORTED,
+				 "a metadata object of 2 GiB or more, which readers refuse");
+	if (b->size + extra <= b->capacity)
+		return 0;
+	while (capacity < b->size + extra)
+		capacity *= 2;
+	data = malloc(capacity);
+	if (!data)
+		return error_memory(&b->err);
+	if (b->size)
+		memcpy(data + capacity - b->size, b->data + b->capacity - b->size, b->size);
+	free(b->data);
+	b->data = data;
+	b->capacity = capacity;
+	return 0;
+}
+
+/* Zero bytes in front so that @size more bytes end up aligned; then room for them, lent. */
+static uint8_t *push(struct flat_builder *b, size_t size, size_t align)
+{
+	size_t pad = -(b->size + size) & (align - 1);
+
+	if (grow(b, size + pad) < 0)
+		return NULL;
+	if (align > b->align)
+		b->align = align;
+	b->size += pad;
+	memset(b->data + b->capacity - b->size, 0, pad);
+	b->size += size;
+	return b->data + b->capacity - b->size;
+}
+
+static void push_u32(struct flat_builder *b, uint32_t value)
+{
+	uint8_t *at = push(b, 4, 4);
+
+	if (at)
+		memcpy(at, &value, 4);
+}
+
+/* An offset in a slot of 4 bytes about to be pushed, to what @handle stands for. */
+static void push_offset(struct flat_builder *b, uint32_t handle)
+{
+	uint8_t *at = push(b, 4, 4);
+	uint32_t offset = (uint32_t)b->size - handle;
+
+	if (at)
+		memcpy(at, &offset, 4);
+}
+
+/* Pads so that after @size bytes more, and a count of 4 bytes, everything is aligned. */
+static void align_vector(struct flat_builder *b, size_t size, size_t align)
+{
+	size_t pad;
+
+	if (align < 4)
+		align = 4;
+	pad = -(b->size + size) & (align - 1);
+	if (grow(b, pad) < 0)
+		return;
+	if (align > b->align)
+		b->align = align;
+	b->size += pad;
+	memset(b->data + b->capacity - b->size, 0, pad);
+}
+
+uint32_t flat_put_string(struct flat_builder *b, struct slice text)
+{
+	uint8_t *at;
+
+	if (text.size >= FLAT_MAX) {
+		(void)grow(b, text.size);
+		return 0;
+	}
+	align_vector(b, text.size + 1, 4);
+	at = push(b, text.size + 1, 1);
+	if (!at)
+		return 0;
+	if (text.size)
+		memcpy(at, text.data, text.size);
+	at[text.size] = '\0';
+	push_u32(b, (uint32_t)text.size);
+	return (uint32_t)b->size;
+}
+
+uint32_t flat_put_vector(struct flat_builder *b, const void *items, size_t n, size_t size,
+			 size_t align)
+{
+	size_t bytes;
+	uint8_t *at;
+
+	if (__builtin_mul_overflow(n, size, &bytes) || bytes >= FLAT_MAX) {
+		(void)grow(b, FLAT_MAX);
+		return 0;
+	}
+	align_vector(b, bytes, align);
+	at = push(b, bytes, 1);
+	if (!at)
+		return 0;
+	if (bytes)
+		memcpy(at, items, bytes);
+	push_u32(b, (uint32_t)n);
+	return (uint32_t)b->size;
+}
+
+uint32_t flat_put_offsets(struct flat_builder *b, const uint32_t *handles, size_t n)
+{
+	if (n >= FLAT_MAX / 4) {
+		(void)grow(b, FLAT_MAX);
+		return 0;
+	}
+	align_vector(b, 4 * n, 4);
+	for (size_t i = n; i > 0; i--)
+		push_offset(b, handles[i - 1]);
+	push_u32(b, (uint32_t)n);
+	return (uint32_t)b->size;
+}
+
+void flat_table_begin(struct flat_builder *b)
+{
+	b->table_start = b->size;
+	b->n_slots = 0;
+	memset(b->slots, 0, sizeof(b->slots));
+}
+
+static void mark_slot(struct flat_builder *b, unsigned int slot)
+{
+	b->slots[slot] = (uint32_t)b->size;
+	if (slot >= b->n_slots)
+		b->n_slots = slot + 1;
+}
+
+void flat_add(struct flat_builder *b, unsigned int slot, const void *value, size_t size,
+	      size_t align)
+{
+	uint8_t *at = push(b, size, align);
+
+	if (!at)
+		return;
+	memcpy(at, value, size);
+	mark_slot(b, slot);
+}
+
+void flat_add_u8(struct flat_builder *b, unsigned int slot, uint8_t value)
+{
+	flat_add(b, slot, &value, sizeof(value), sizeof(value));
+}
+
+void flat_add_u16(struct flat_builder *b, unsigned int slot, uint16_t value)
+{
+	flat_add(b, slot, &value, sizeof(value), sizeof(value));
+}
+
+void flat_add_u32(struct flat_builder *b, unsigned int slot, uint32_t value)
+{
+	flat_add(b, slot, &value, sizeof(value), sizeof(value));
+}
+
+void flat_add_u64(struct flat_builder *b, unsigned int slot, uint64_t value)
+{
+	flat_add(b, slot, &value, sizeof(value), sizeof(value));
+}
+
+void flat_add_offset(struct flat_builder *b, unsigned int slot, uint32_t handle)
+{
+	if (handle == 0)
+		return;
+	push_offset(b, handle);
+	mark_slot(b, slot);
+}
+
+/* A vtable equal to @vtable that was written before, as a handle, or 0. */
+static uint32_t find_vtable(const struct flat_builder *b, const uint16_t *vtable)
+{
+	for (size_t i = 0; i < b->vtables.n; i++) {
+		const uint8_t *at = b->data + b->capacity - b->vtables.items[i];
+
+		if (memcmp(at, vtable, 2) == 0 && memcmp(at, vtable, vtable[0]) == 0)
+			return b->vtables.items[i];
+	}
+	return 0;
+}
+
+uint32_t flat_table_end(struct flat_builder *b)
+{
+	uint16_t vtable[2 + FLAT_SLOTS_MAX];
+	uint32_t table, found;
+	int32_t offset;
+	uint8_t *at;
+
+	push_u32(b, 0);
+	if (b->err.kind)
+		return 0;
+	table = (uint32_t)b->size;
+	vtable[0] = (uint16_t)(4 + 2 * b->n_slots);
+	vtable[1] = (uint16_t)(table - b->table_start);
+	for (unsigned int i = 0; i < b->n_slots; i++)
+		vtable[2 + i] = (uint16_t)(b->slots[i] ? table - b->slots[i] : 0);
+	found = find_vtable(b, vtable);
+	if (!found) {
+		at = push(b, vtable[0], 2);
+		if (!at)
+			return 0;
+		memcpy(at, vtable, vtable[0]);
+		found = (uint32_t)b->size;
+		if (flat_vtables_push(&b->vtables, found, &b->err) < 0)
+			return 0;
+	}
+	offset = (int32_t)(found - table);
+	memcpy(b->data + b->capacity - table, &offset, 4);
+	return table;
+}
+
+int flat_builder_end(struct flat_builder *b, uint32_t handle, struct buf *out, struct error *err)
+{
+	static const char identifier[4] = {'I', 'c', 'h', 'k'};
+	uint8_t *at;
+
+	/* Offsets are from the end: what is aligned to it is aligned to the start as well only if
+	 * the whole is a multiple of the largest alignment. */
+	at = push(b, 8, b->align < 8 ? 8 : b->align);
+	if (at) {
+		uint32_t root = (uint32_t)b->size - handle;
+
+		memcpy(at, &root, 4);
+		memcpy(at + 4, identifier, 4);
+	}
+	if (b->err.kind)
+		return error_set(err, b->err.kind, "%s", b->err.text);
+	return buf_append(out, b->data + b->capacity - b->size, b->size, err);
+}
