@@ -166,7 +166,7 @@ static void test_fixtures(void **state)
 
 	(void)state;
 	if (!test_data("."))
-		skip();
+		test_skip("REFMT_TEST_DATA is not set");
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		CLEANUP(index_rows_done) struct index_rows rows = {0};
 		static uint8_t bytes[1 << 20];

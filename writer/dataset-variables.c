@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "writer/dataset-load.h"
+
+#include "base/text.h"
+
+#define ERA_MEMBERS "file match leads no_reference_at_lead_0"
+
+/* What variables have that do not say otherwise. */
+struct defaults {
+	struct slice data_type, fill_value; /* JSON, may be empty */
+	struct json codec;		    /* options of the decoder, may have an empty span */
+};
+
+static int load_defaults(const struct definition *definition, const struct place *root,
+			 struct defaults *defaults, struct error *err)
+{
+	struct place at, member;
+	struct json value;
+	int r = definition_get(definition, root, "variable_defaults", JSON_OBJECT, &at, err);
+
+	*defaults = (struct defaults){0};
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = definition_members(definition, &at, "data_type fill_value codec", err);
+	if (r < 0)
+		return r;
+	r = definition_get(definition, &at, "data_type", JSON_STRING, &member, err);
+	if (r == 0)
+		defaults->data_type = member.value.span;
+	if (r < 0)
+		return r;
+	r = definition_get(definition, &at, "codec", JSON_OBJECT, &member, err);
+	if (r == 0)
+		defaults->codec = member.value;
+	if (r < 0)
+		return r;
+	if (json_get(&at.value, "fill_value", &value) == 0)
+		defaults->fill_value = value.span;
+	return 0;
+}
+
+static int load_match(const struct definition *definition, const struct place *at,
+		      enum source_kind kind, struct dataset_match *match, struct error *err)
+{
+	const char *time = kind == SOURCE_ECMWF_INDEX ? "levelist" : "time";
+	const struct {
+		const char *key;
+		struct text_list *list;
+	} lists[] = {
+		{"element", &match->elements}, {"level", &match->levels}, {time, &match->times}};
+	int r;
+
+	if (at->value.type != JSON_OBJECT)
+		return definition_fail(definition, at, err, "is not an object");
+	r = definition_members(
+		definition, at,
+		kind == SOURCE_ECMWF_INDEX ? "element level levelist" : "element level time", err);
+	for (size_t i = 0; i < ARRAY_LEN(lists) && r == 0; i++) {
+		struct place member = {.up = at, .key = lists[i].key};
+
+		if (json_get(&at->value, lists[i].key, &member.value) == 0)
+			r = load_texts(definition, &member, lists[i].list, err);
+		else if (i < 2)
+			return definition_fail(definition, at, err, "has no member '%s'",
+					       lists[i].key);
+	}
+	return r;
+}
+
+static int load_leads(const struct definition *definition, const struct scope *scope,
+		      struct variable_era *era, struct error *err)
+{
+	struct place at, member;
+	int r = scope_get(definition, scope, "leads", JSON_OBJECT, &at, err);
+
+	era->first_lead = TIME_NEVER;
+	era->last_lead = TIME_FOREVER;
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = definition_members(definition, &at, "first last", err);
+	if (r < 0)
+		return r;
+	r = definition_get(definition, &at, "first", JSON_STRING, &member, err);
+	if (r == 0)
+		r = definition_duration(definition, &member, &era->first_lead, err);
+	if (r < 0)
+		return r;
+	r = definition_get(definition, &at, "last", JSON_STRING, &member, err);
+	if (r == 0)
+		r = definition_duration(definition, &member, &era->last_lead, err);
+	if (r < 0)
+		return r;
+	if (era->first_lead > era->last_lead)
+		return definition_fail(definition, &at, err, "no lead is in it");
+	return 0;
+}
+
+static int load_type(const struct definition *definition, const struct scope *scope,
+		     const struct dataset *dataset, struct variable_era *era, struct error *err)
+{
+	struct place member;
+	struct json value;
+	const char *name;
+	int r;
+
+	era->type = -1;
+	if (scope->has_era && json_get(&scope->era.value, "file", &value) == 0 &&
+	    value.type == JSON_NULL)
+		return 0;
+	r = scope_get(definition, scope, "file", JSON_STRING, &member, err);
+	if (r == DEFINITION_ABSENT)
+		return definition_fail(definition, scope->base, err, "has no member 'file'");
+	if (r == 0)
+		r = definition_text(definition, &member, &name, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < dataset->files.n_types; i++)
+		if (strcmp(dataset->files.types[i].name, name) == 0)
+			era->type = (int)i;
+	if (era->type < 0)
+		return definition_fail(definition, &member, err, "'%s' is no type of file", name);
+	return 0;
+}
+
+static int load_era(const struct definition *definition, const struct scope *scope,
+		    const struct dataset *dataset, struct variable_era *era, struct error *err)
+{
+	bool is_named = dataset->files.kind != SOURCE_WHOLE_OBJECT &&
+			dataset->files.kind != SOURCE_ZARR_CHUNKS;
+	struct place member;
+	int r;
+
+	era->from = scope->from;
+	era->until = scope->until;
+	r = load_type(definition, scope, dataset, era, err);
+	if (r == 0)
+		r = load_leads(definition, scope, era, err);
+	if (r < 0)
+		return r;
+	r = scope_get(definition, scope, "no_reference_at_lead_0", JSON_BOOL, &member, err);
+	if (r == 0)
+		r = json_bool(&member.value, &era->no_reference_at_lead_0, err);
+	if (r < 0)
+		return r;
+	r = scope_get(definition, scope, "match", JSON_OBJECT, &member, err);
+	if (r == 0)
+		return load_match(definition, &member, dataset->files.kind, &era->match, err);
+	if (r == DEFINITION_ABSENT && is_named)
+		return definition_fail(definition, scope->base, err, "has no member 'match'");
+	return r < 0 ? r : 0;
+}
+
+static int load_eras(const struct definition *definition, const struct place *at,
+		     const struct dataset *dataset, struct dataset_variable *variable,
+		     struct error *err)
+{
+	struct scope *scopes;
+	size_t n;
+	int r = load_scopes(definition, at, ERA_MEMBERS, &scopes, &n, err);
+
+	if (r < 0)
+		return r;
+	variable->eras = arena_zalloc(definition->arena, n, sizeof(*variable->eras), err);
+	if (!variable->eras)
+		return ERR_MEMORY;
+	for (size_t i = 0; i < n; i++) {
+		r = load_era(definition, &scopes[i], dataset, &variable->eras[i], err);
+		if (r < 0)
+			return r;
+	}
+	variable->n_eras = n;
+	return 0;
+}
+
+/* The filters, then the decoder with the variable's options, or the defaults and its element. */
+static int write_codecs(const struct place *at, const struct defaults *defaults,
+			const char *element, struct buf *out, struct error *err)
+{
+	struct json filters, codec = {0}, key, value;
+	int r = buf_append_text(out, "[", err);
+
+	if (r == 0 && json_get(&at->value, "filters", &filters) == 0) {
+		JSON_EACH (&filters, NULL, value) {
+			if (r == 0)
+				r = buf_append_slice(out, value.span, err);
+			if (r == 0)
+				r = buf_append_text(out, ", ", err);
+		}
+	}
+	if (r == 0)
+		r = buf_append_text(out, "{\"name\": \"gribberish\", \"configuration\": ", err);
+	if (r < 0)
+		return r;
+	if (json_get(&at->value, "codec", &codec) == 0) {
+		r = buf_append_slice(out, codec.span, err);
+	} else {
+		r = buf_append_text(out, "{\"var\": ", err);
+		if (r == 0)
+			r = json_write_text(out, slice_text(element), err);
+		codec = defaults->codec;
+		JSON_EACH (&codec, &key, value) {
+			if (r == 0)
+				r = buf_printf(out, err, ", %.*s: %.*s", (int)key.span.size,
+					       (const char *)key.span.data, (int)value.span.size,
+					       (const char *)value.span.data);
+		}
+		if (r == 0)
+			r = buf_append_text(out, "}", err);
+	}
+	return r < 0 ? r : buf_append_text(out, "}]", err);
+}
+
+static int load_codecs(const struct definition *definition, const struct place *at,
+		       const struct defaults *defaults, struct dataset_variable *variable,
+		       struct error *err)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(1U << 16);
+	const char *element = variable->name;
+	struct place member;
+	char *copy;
+	int r;
+
+	r = definition_get(definition, at, "filters", JSON_ARRAY, &member, err);
+	if (r < 0)
+		return r;
+	r = definition_get(definition, at, "codec", JSON_OBJECT, &member, err);
+	if (r < 0)
+		return r;
+	r = definition_get(definition, at, "codecs", JSON_ARRAY, &member, err);
+	if (r == 0)
+		variable->codecs = member.value.span;
+	if (r != DEFINITION_ABSENT)
+		return r;
+	for (size_t i = variable->n_eras; i-- > 0;)
+		if (variable->eras[i].match.elements.n > 0)
+			element = variable->eras[i].match.elements.items[0];
+	r = write_codecs(at, defaults, element, &text, err);
+	if (r < 0)
+		return r;
+	copy = arena_dup(definition->arena, buf_slice(&text), err);
+	if (!copy)
+		return ERR_MEMORY;
+	variable->codecs = slice_of(copy, text.size);
+	return 0;
+}
+
+static int load_encoding(const struct definition *definition, const struct place *at,
+			 const struct defaults *defaults, struct dataset_variable *variable,
+			 struct error *err)
+{
+	struct place member;
+	struct json value;
+	int r;
+
+	variable->data_type = defaults->data_type;
+	variable->fill_value = defaults->fill_value;
+	r = definition_get(definition, at, "data_type", JSON_STRING, &member, err);
+	if (r == 0)
+		variable->data_type = member.value.span;
+	if (r < 0)
+		return r;
+	if (json_get(&at->value, "fill_value", &value) == 0)
+		variable->fill_value = value.span;
+	if (variable->data_type.size == 0 || variable->fill_value.size == 0)
+		return definition_fail(definition, at, err, "has no data_type or no fill_value");
+	return load_codecs(definition, at, defaults, variable, err);
+}
+
+/* "a" is in the root, "g/a" in the group "g". */
+static int load_path(const struct definition *definition, const struct place *at,
+		     const struct dataset *dataset, struct dataset_variable *variable,
+		     struct error *err)
+{
+	struct place member;
+	const char *slash;
+	int r = definition_need(definition, at, "path", JSON_STRING, &member, err);
+
+	if (r == 0)
+		r = definition_text(definition, &member, &variable->path, err);
+	if (r < 0)
+		return r;
+	slash = strchr(variable->path, '/');
+	variable->name = slash ? slash + 1 : variable->path;
+	variable->group = slash ? UINT32_MAX : 0;
+	for (uint32_t i = 1; i < dataset->n_groups; i++) {
+		size_t n = strlen(dataset->groups[i].path);
+
+		if (slash && (size_t)(slash - variable->path) == n &&
+		    memcmp(dataset->groups[i].path, variable->path, n) == 0)
+			variable->group = i;
+		if (strcmp(dataset->groups[i].path, variable->path) == 0)
+			return definition_fail(definition, &member, err, "is the name of a group");
+	}
+	if (variable->group == UINT32_MAX || variable->name[0] == '\0' ||
+	    strchr(variable->name, '/'))
+		return definition_fail(definition, &member, err, "is in no group");
+	for (uint32_t i = 0; i < dataset->n_coordinates; i++)
+		if (strcmp(dataset->coordinates[i].name, variable->name) == 0)
+			return definition_fail(definition, &member, err,
+					       "is the name of a coordinate");
+	if (dataset_variable(dataset, variable->path) >= 0)
+		return definition_fail(definition, &member, err, "repeats '%s'", variable->path);
+	return 0;
+}
+
+static int load_window(const struct definition *definition, const struct place *at,
+		       struct dataset_variable *variable, struct error *err)
+{
+	static const char *const steps[] = {"instant", "accum", "avg", "max", "min", NULL};
+	struct place attributes, member;
+	int word, r;
+
+	r = definition_need(definition, at, "attributes", JSON_OBJECT, &attributes, err);
+	if (r < 0)
+		return r;
+	variable->attributes = attributes.value.span;
+	r = definition_need(definition, &attributes, "step_type", JSON_STRING, &member, err);
+	if (r == 0)
+		r = definition_word(definition, &member, steps, &word, err);
+	if (r < 0)
+		return r;
+	variable->step = (enum step_type)word;
+	r = definition_get(definition, at, "reset", JSON_STRING, &member, err);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	if (json_is_text(&member.value, "never")) {
+		variable->reset = TIME_FOREVER;
+		return 0;
+	}
+	r = definition_duration(definition, &member, &variable->reset, err);
+	if (r == 0 && variable->reset <= 0)
+		return definition_fail(definition, &member, err, "is not positive");
+	return r;
+}
+
+/* Without a window or a spelled time there is no way to tell a windowed message from others. */
+static int check_window(const struct definition *definition, const struct place *at,
+			const struct dataset *dataset, const struct dataset_variable *variable,
+			struct error *err)
+{
+	if (dataset->files.kind != SOURCE_NOAA_IDX || variable->reset != 0 ||
+	    variable->step == STEP_INSTANT)
+		return 0;
+	for (size_t i = 0; i < variable->n_eras; i++)
+		if (variable->eras[i].type >= 0 && variable->eras[i].match.times.n == 0)
+			return definition_fail(definition, at, err,
+					       "has no member 'reset', and is not instant");
+	return 0;
+}
+
+static int load_variable(const struct definition *definition, const struct place *at,
+			 const struct defaults *defaults, struct dataset *dataset,
+			 struct error *err)
+{
+	struct dataset_variable *variable = &dataset->variables[dataset->n_variables];
+	int r;
+
+	if (at->value.type != JSON_OBJECT)
+		return definition_fail(definition, at, err, "is not an object");
+	r = definition_members(definition, at,
+			       "path attributes data_type fill_value filters codec codecs reset "
+			       "eras " ERA_MEMBERS,
+			       err);
+	if (r == 0)
+		r = load_path(definition, at, dataset, variable, err);
+	if (r == 0)
+		r = load_window(definition, at, variable, err);
+	if (r == 0)
+		r = load_eras(definition, at, dataset, variable, err);
+	if (r == 0)
+		r = check_window(definition, at, dataset, variable, err);
+	if (r == 0)
+		r = load_encoding(definition, at, defaults, variable, err);
+	if (r == 0)
+		dataset->n_variables++;
+	return r;
+}
+
+int load_variables(const struct definition *definition, const struct place *root,
+		   struct dataset *dataset, struct error *err)
+{
+	struct defaults defaults;
+	struct place list;
+	size_t n;
+	int r = load_defaults(definition, root, &defaults, err);
+
+	if (r == 0)
+		r = definition_need(definition, root, "variables", JSON_ARRAY, &list, err);
+	if (r < 0)
+		return r;
+	n = json_count(&list.value);
+	if (n == 0)
+		return definition_fail(definition, &list, err, "is empty");
+	dataset->variables = arena_zalloc(definition->arena, n, sizeof(*dataset->variables), err);
+	if (!dataset->variables)
+		return ERR_MEMORY;
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct place at = definition_item(&list, i);
+
+		r = load_variable(definition, &at, &defaults, dataset, err);
+	}
+	return r;
+}
