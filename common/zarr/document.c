@@ -45,8 +45,7 @@ static int layout_text(const struct json *value, struct buf *out, struct error *
 		if (code >= 0x20 && code < 0x7f && code != '"' && code != '\\')
 			r = buf_append_byte(out, (uint8_t)code, err);
 		else
-			r = code == 0x7f ? buf_append_byte(out, 0x7f, err)
-					 : layout_escape(code, out, err);
+			r = layout_escape(code, out, err);
 	}
 	return r < 0 ? r : buf_append_byte(out, '"', err);
 }

@@ -20,7 +20,7 @@ static struct layout_case {
 	 "  123456789012345678901234567890\n]"},
 	{"no numbers", "[NaN,-Infinity]", "[\n  NaN,\n  -Infinity\n]"},
 	{"escapes", "[\"a\\/b\\\"\\\\\\u0008\\f\\n\\r\\t\\u001f\\u007f\"]",
-	 "[\n  \"a/b\\\"\\\\\\b\\f\\n\\r\\t\\u001f\x7f\"\n]"},
+	 "[\n  \"a/b\\\"\\\\\\b\\f\\n\\r\\t\\u001f\\u007f\"\n]"},
 	{"beyond ASCII", "[\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x8c\x8d\"]",
 	 "[\n  \"\\u00e9\\u20ac\\ud83c\\udf0d\"\n]"},
 	{"minus zero", "[-0]", "[\n  0\n]"},
