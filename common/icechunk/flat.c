@@ -61,6 +61,9 @@ static int check_vector(struct verifier *v, uint32_t pos, unsigned int size, uns
 	r = check_range(v, pos, 4, 4);
 	if (r < 0)
 		return r;
+	/* Some builders align only what is there. */
+	if (flat_u32(v->buf, pos) == 0)
+		return 0;
 	return check_range(v, (uint64_t)pos + 4, (uint64_t)flat_u32(v->buf, pos) * size, align);
 }
 

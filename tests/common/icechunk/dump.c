@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dump.h"
+
+#include "base/text.h"
+#include "files.h"
+#include "test.h"
+
+/* The expected files list all references of small arrays, else the first 5 and the last 8. */
+#define REFS_LISTED 60
+#define REFS_FIRST 5
+#define REFS_LAST 8
+
+static struct error err;
+
+#define PUT(...) assert_ok(buf_printf(out, &err, __VA_ARGS__), &err)
+
+static void put_text(struct buf *out, struct slice text)
+{
+	assert_ok(json_write_text(out, text, &err), &err);
+}
+
+static void put_hex(struct buf *out, struct slice bytes)
+{
+	PUT("\"");
+	for (size_t i = 0; i < bytes.size; i++)
+		PUT("%02x", bytes.data[i]);
+	PUT("\"");
+}
+
+static const char *id12_text(const struct id12 *id)
+{
+	static char text[ID12_TEXT_LEN + 1];
+
+	id12_format(id, text);
+	return text;
+}
+
+static const char *id8_text(const struct id8 *id)
+{
+	static char text[ID8_TEXT_LEN + 1];
+
+	id8_format(id, text);
+	return text;
+}
+
+static void put_ref(struct buf *out, const struct chunk_ref *ref)
+{
+	switch (ref->kind) {
+	case CHUNK_INLINE:
+		PUT("{\"kind\":\"inline\",\"hex\":");
+		put_hex(out, ref->data);
+		PUT("}");
+		return;
+	case CHUNK_NATIVE:
+		PUT("{\"kind\":\"native\",\"id\":\"%s\",\"offset\":%llu,\"length\":%llu}",
+		    id12_text(&ref->chunk_id), (unsigned long long)ref->offset,
+		    (unsigned long long)ref->length);
+		return;
+	default:
+		break;
+	}
+	PUT("{\"kind\":\"virtual\",\"location\":");
+	put_text(out, ref->location);
+	PUT(",\"compressed\":%s,\"offset\":%llu,\"length\":%llu",
+	    ref->compressed ? "true" : "false", (unsigned long long)ref->offset,
+	    (unsigned long long)ref->length);
+	if (ref->etag.data) {
+		PUT(",\"etag\":");
+		put_text(out, ref->etag);
+	} else if (ref->last_modified) {
+		PUT(",\"last_modified\":%u", ref->last_modified);
+	}
+	PUT("}");
+}
+
+static void put_index(struct buf *out, const struct chunk_ref *ref)
+{
+	PUT("\"");
+	for (uint32_t i = 0; i < ref->n_dims; i++)
+		PUT("%s%u", i ? "/" : "", ref->index[i]);
+	PUT("\":");
+}
+
+/* A reference found by its index must be the one that stands there. */
+static void assert_found(const struct manifest *manifest, const struct manifest_array *array,
+			 const struct chunk_ref *want, const struct extent *box)
+{
+	struct chunk_ref got;
+
+	assert_ok(manifest_find(manifest, array, want->index, want->n_dims, box, &got, &err), &err);
+	assert_ptr_equal(got.index, want->index);
+	assert_int_equal(got.kind, want->kind);
+	assert_true(slice_equal(got.location, want->location) || got.kind != CHUNK_VIRTUAL);
+}
+
+/* References of one manifest; @total counts those of the array, of which @skip are not listed. */
+static void put_refs(struct buf *out, const char *folder, const struct snapshot_node *node,
+		     const struct manifest_ref *use, uint64_t *at, uint64_t n)
+{
+	const struct extent *box = use->n_extents ? use->extents : NULL;
+	CLEANUP(manifest_freep) struct manifest *manifest = NULL;
+	CLEANUP(freep)
+	char *path = text_printf(&err, "%s/manifests/%s", folder, id12_text(&use->id));
+	CLEANUP(buf_done) struct buf payload = read_payload(path, FILE_MANIFEST, NULL);
+	struct manifest_array array;
+	struct manifest_iter iter;
+
+	assert_ok(manifest_open(&payload, &manifest, &err), &err);
+	assert_true(id12_equal(manifest_id(manifest), &use->id));
+	assert_ok(manifest_verify(manifest, &err), &err);
+	assert_int_equal(manifest_find_array(manifest, &node->id, &array), 0);
+	manifest_iter_init(&iter, manifest, &array, 0);
+	while (manifest_iter_next(&iter, &err) == 0) {
+		assert_true(manifest_ref_holds(use, iter.ref.index));
+		assert_found(manifest, &array, &iter.ref, NULL);
+		assert_found(manifest, &array, &iter.ref, box);
+		if (n <= REFS_LISTED || *at < REFS_FIRST || *at >= n - REFS_LAST) {
+			PUT("%s", *at ? "," : "");
+			put_index(out, &iter.ref);
+			put_ref(out, &iter.ref);
+		}
+		(*at)++;
+	}
+}
+
+static bool manifests_are_there(const char *folder, const struct snapshot_node *node)
+{
+	for (uint32_t i = 0; i < node->n_manifests; i++) {
+		struct manifest_ref use = node_manifest(node, i);
+		CLEANUP(freep)
+		char *path = text_printf(&err, "%s/manifests/%s", folder, id12_text(&use.id));
+
+		if (!file_exists(path))
+			return false;
+	}
+	return true;
+}
+
+static uint64_t count_refs(const char *folder, const struct snapshot_node *node)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < node->n_manifests; i++) {
+		struct manifest_ref use = node_manifest(node, i);
+		CLEANUP(manifest_freep) struct manifest *manifest = NULL;
+		CLEANUP(freep)
+		char *path = text_printf(&err, "%s/manifests/%s", folder, id12_text(&use.id));
+		CLEANUP(buf_done) struct buf payload = read_payload(path, FILE_MANIFEST, NULL);
+		struct manifest_array array;
+
+		assert_ok(manifest_open(&payload, &manifest, &err), &err);
+		assert_int_equal(manifest_find_array(manifest, &node->id, &array), 0);
+		n += array.n_refs;
+	}
+	return n;
+}
+
+static void put_chunks(struct buf *out, const char *folder, const struct snapshot_node *node)
+{
+	uint64_t at = 0, n;
+
+	if (!manifests_are_there(folder, node)) {
+		PUT(",\"missing_manifest\":true,\"chunks\":{}");
+		return;
+	}
+	n = count_refs(folder, node);
+	if (n > REFS_LISTED)
+		PUT(",\"chunks_truncated\":true,\"num_chunk_refs\":%llu", (unsigned long long)n);
+	PUT(",\"chunks\":{");
+	for (uint32_t i = 0; i < node->n_manifests; i++) {
+		struct manifest_ref use = node_manifest(node, i);
+
+		put_refs(out, folder, node, &use, &at, n);
+	}
+	PUT("}");
+}
+
+static void put_manifests(struct buf *out, const struct snapshot_node *node)
+{
+	PUT(",\"manifests\":[");
+	for (uint32_t i = 0; i < node->n_manifests; i++) {
+		struct manifest_ref use = node_manifest(node, i);
+
+		PUT("%s{\"id\":\"%s\",\"extents\":[", i ? "," : "", id12_text(&use.id));
+		for (uint32_t j = 0; j < use.n_extents; j++)
+			PUT("%s[%u,%u]", j ? "," : "", use.extents[j].from, use.extents[j].to);
+		PUT("]}");
+	}
+	PUT("]");
+}
+
+static void put_array(struct buf *out, const char *folder, const struct snapshot_node *node)
+{
+	PUT(",\"shape\":[");
+	for (uint32_t i = 0; i < node->n_dims; i++) {
+		struct dimension dimension = node_dimension(node, i);
+
+		PUT("%s[%llu,%u]", i ? "," : "", (unsigned long long)dimension.length,
+		    dimension.n_chunks);
+	}
+	PUT("],\"dimension_names\":%s", node->has_names ? "[" : "null");
+	for (uint32_t i = 0; node->has_names && i < node->n_dims; i++) {
+		struct slice name = node_dimension_name(node, i);
+
+		PUT("%s", i ? "," : "");
+		if (name.data)
+			put_text(out, name);
+		else
+			PUT("null");
+	}
+	PUT("%s", node->has_names ? "]" : "");
+	put_manifests(out, node);
+	put_chunks(out, folder, node);
+}
+
+static void put_node(struct buf *out, const char *folder, const struct snapshot *snapshot,
+		     uint32_t i)
+{
+	struct snapshot_node node = snapshot_node(snapshot, i);
+	uint32_t found;
+
+	assert_int_equal(snapshot_find(snapshot, node.path, &found), 0);
+	assert_int_equal(found, i);
+	assert_int_equal(snapshot_find_id(snapshot, &node.id, &found), 0);
+	assert_int_equal(found, i);
+	PUT("%s{\"path\":", i ? "," : "");
+	put_text(out, node.path);
+	PUT(",\"id\":\"%s\",\"type\":\"%s\",\"zarr_json\":", id8_text(&node.id),
+	    node.type == NODE_ARRAY ? "array" : "group");
+	put_text(out, node.document);
+	if (node.type == NODE_ARRAY)
+		put_array(out, folder, &node);
+	PUT("}");
+}
+
+static void put_snapshot(struct buf *out, const char *folder, const struct snapshot *snapshot)
+{
+	const struct id12 *parent = snapshot_parent(snapshot);
+
+	PUT(",\"parent_id_in_file\":");
+	if (parent)
+		PUT("\"%s\"", id12_text(parent));
+	else
+		PUT("null");
+	PUT(",\"flushed_at\":%llu,\"message\":", (unsigned long long)snapshot_flushed_at(snapshot));
+	put_text(out, snapshot_message(snapshot));
+	PUT(",\"metadata\":");
+	assert_ok(snapshot_metadata_json(snapshot, out, &err), &err);
+	PUT(",\"manifest_files\":[");
+	for (uint32_t i = 0; i < snapshot_n_manifests(snapshot); i++) {
+		struct manifest_info info = snapshot_manifest(snapshot, i), found;
+
+		assert_int_equal(snapshot_find_manifest(snapshot, &info.id, &found), 0);
+		assert_int_equal(found.size, info.size);
+		PUT("%s{\"id\":\"%s\",\"size_bytes\":%llu,\"num_chunk_refs\":%u}", i ? "," : "",
+		    id12_text(&info.id), (unsigned long long)info.size, info.n_refs);
+	}
+	PUT("],\"nodes\":[");
+	for (uint32_t i = 0; i < snapshot_n_nodes(snapshot); i++)
+		put_node(out, folder, snapshot, i);
+	PUT("]}");
+}
+
+void dump_snapshot(const char *folder, const char *id, struct buf *out)
+{
+	CLEANUP(snapshot_freep) struct snapshot *snapshot = NULL;
+	CLEANUP(freep) char *path = text_printf(&err, "%s/snapshots/%s", folder, id);
+	struct envelope envelope;
+	CLEANUP(buf_done) struct buf payload = read_payload(path, FILE_SNAPSHOT, &envelope);
+
+	if (snapshot_open(&payload, envelope.spec, &snapshot, &err) < 0)
+		fail_msg("%s: %s", path, err.text);
+	assert_string_equal(id12_text(snapshot_id(snapshot)), id);
+	PUT("{\"file_spec_version\":%d,\"writer\":\"%s\"", envelope.spec, envelope.writer);
+	put_snapshot(out, folder, snapshot);
+}
