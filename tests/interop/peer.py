@@ -6,7 +6,6 @@ programs' paths in REFMT and REFMTFS.
 """
 
 import contextlib
-import ctypes
 import json
 import os
 import pathlib
@@ -28,8 +27,11 @@ class Case(unittest.TestCase):
     """A case with an empty folder of its own, removed afterwards."""
 
     maxDiff = 4000
+    programs = ("REFMT",)
 
     def setUp(self):
+        for name in self.programs:
+            program(name)
         folder = tempfile.TemporaryDirectory(prefix="refmt-interop-")
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
@@ -126,9 +128,3 @@ def wait_for(condition, what, seconds=60):
         if time.monotonic() > end:
             raise AssertionError(f"waited {seconds} s for {what}")
         time.sleep(0.02)
-
-
-def no_core_dump():
-    """For children that are meant to end by a signal."""
-    libc = ctypes.CDLL(None)
-    libc.prctl(4, 0, 0, 0, 0)
