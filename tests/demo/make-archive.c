@@ -16,10 +16,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <eccodes.h>
-
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "harness/make-grib.h"
 #include "weather.h"
 
 enum { LEADS_MAX = 48 };
@@ -30,22 +30,22 @@ struct field {
 	const char *element; /* as the index names it */
 	const char *level;
 	enum window window;
-	long category, number; /* FM 92, code table 4.2, discipline 0 */
-	long surface, height;  /* code table 4.5; metres */
-	long decimals;
+	uint8_t category, number; /* FM 92, code table 4.2, discipline 0 */
+	struct make_level surface;
+	int decimals;
 };
 
 static const struct field fields[] = {
-	{"REFC", "entire atmosphere", INSTANT, 16, 196, 10, 0, 1},
-	{"GUST", "surface", INSTANT, 2, 22, 1, 0, 1},
-	{"MSLMA", "mean sea level", INSTANT, 3, 198, 101, 0, 0},
-	{"TMP", "2 m above ground", INSTANT, 0, 0, 103, 2, 2},
-	{"DPT", "2 m above ground", INSTANT, 0, 6, 103, 2, 2},
-	{"UGRD", "10 m above ground", INSTANT, 2, 2, 103, 10, 2},
-	{"VGRD", "10 m above ground", INSTANT, 2, 3, 103, 10, 2},
-	{"APCP", "surface", SINCE_START, 1, 8, 1, 0, 2},
-	{"APCP", "surface", LAST_HOUR, 1, 8, 1, 0, 2},
-	{"TCDC", "entire atmosphere", INSTANT, 6, 1, 10, 0, 0},
+	{"REFC", "entire atmosphere", INSTANT, 16, 196, {10, 0, 0}, 1},
+	{"GUST", "surface", INSTANT, 2, 22, {1, 0, 0}, 1},
+	{"MSLMA", "mean sea level", INSTANT, 3, 198, {101, 0, 0}, 0},
+	{"TMP", "2 m above ground", INSTANT, 0, 0, {103, 0, 2}, 2},
+	{"DPT", "2 m above ground", INSTANT, 0, 6, {103, 0, 2}, 2},
+	{"UGRD", "10 m above ground", INSTANT, 2, 2, {103, 0, 10}, 2},
+	{"VGRD", "10 m above ground", INSTANT, 2, 3, {103, 0, 10}, 2},
+	{"APCP", "surface", SINCE_START, 1, 8, {1, 0, 0}, 2},
+	{"APCP", "surface", LAST_HOUR, 1, 8, {1, 0, 0}, 2},
+	{"TCDC", "entire atmosphere", INSTANT, 6, 1, {10, 0, 0}, 0},
 };
 
 struct run {
@@ -53,16 +53,8 @@ struct run {
 	long date; /* YYYYMMDD */
 	long hour;
 	struct weather *weather;
-	double *rain_total; /* since the start */
+	float *rain_total; /* since the start */
 };
-
-static codes_handle *handle_free(codes_handle *handle)
-{
-	if (handle)
-		codes_handle_delete(handle);
-	return NULL;
-}
-DEFINE_CLEANUP(codes_handle *, handle_free)
 
 static FILE *file_close(FILE *file)
 {
@@ -72,12 +64,12 @@ static FILE *file_close(FILE *file)
 }
 DEFINE_CLEANUP(FILE *, file_close)
 
-static const double *values_of(const struct run *run, const struct field *field)
+static const float *values_of(const struct run *run, const struct field *field)
 {
 	const struct weather *weather = run->weather;
 	const struct {
 		const char *element;
-		const double *values;
+		const float *values;
 	} table[] = {
 		{"REFC", weather->reflectivity},
 		{"GUST", weather->gust},
@@ -96,58 +88,6 @@ static const double *values_of(const struct run *run, const struct field *field)
 	abort();
 }
 
-static int set_long(codes_handle *handle, const char *key, long value, struct error *err)
-{
-	int code = codes_set_long(handle, key, value);
-
-	if (code == 0)
-		return 0;
-	return error_set(err, ERR_FORMAT, "cannot set '%s' to %ld: %s", key, value,
-			 codes_get_error_message(code));
-}
-
-static int set_packing(codes_handle *handle, const char *packing, struct error *err)
-{
-	size_t size = strlen(packing) + 1;
-	int code = codes_set_string(handle, "packingType", packing, &size);
-
-	if (code == 0)
-		return 0;
-	return error_set(err, ERR_FORMAT, "cannot pack as %s: %s", packing,
-			 codes_get_error_message(code));
-}
-
-static int set_grid(codes_handle *handle, struct error *err)
-{
-	static const struct {
-		const char *key;
-		long value;
-	} grid[] = {
-		{"gridDefinitionTemplateNumber", 30},
-		{"shapeOfTheEarth", 6},
-		{"Nx", WEATHER_NX},
-		{"Ny", WEATHER_NY},
-		{"latitudeOfFirstGridPoint", 21138123},
-		{"longitudeOfFirstGridPoint", 237280472},
-		{"resolutionAndComponentFlags", 8},
-		{"LaD", 38500000},
-		{"LoV", 262500000},
-		{"Dx", 3000000},
-		{"Dy", 3000000},
-		{"scanningMode", 0x40},
-		{"Latin1", 38500000},
-		{"Latin2", 38500000},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(grid); i++) {
-		int r = set_long(handle, grid[i].key, grid[i].value, err);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 static long window_start(const struct field *field, long lead)
 {
 	if (field->window == INSTANT)
@@ -155,94 +95,29 @@ static long window_start(const struct field *field, long lead)
 	return field->window == LAST_HOUR ? lead - 1 : 0;
 }
 
-static int set_product(codes_handle *handle, const struct run *run, const struct field *field,
-		       long lead, struct error *err)
+static int encode(const struct run *run, const struct field *field, long lead, struct buf *message,
+		  struct error *err)
 {
-	const struct {
-		const char *key;
-		long value;
-	} product[] = {
-		{"centre", 7},
-		{"tablesVersion", 2},
-		{"localTablesVersion", 1},
-		{"dataDate", run->date},
-		{"dataTime", run->hour * 100},
-		{"productDefinitionTemplateNumber", field->window == INSTANT ? 0 : 8},
-		{"parameterCategory", field->category},
-		{"parameterNumber", field->number},
-		{"typeOfGeneratingProcess", 2},
-		{"generatingProcessIdentifier", 83},
-		{"indicatorOfUnitOfTimeRange", 1},
-		{"forecastTime", window_start(field, lead)},
-		{"typeOfFirstFixedSurface", field->surface},
-		{"scaleFactorOfFirstFixedSurface", 0},
-		{"scaledValueOfFirstFixedSurface", field->height},
+	struct make_grib spec = {
+		.category = field->category,
+		.number = field->number,
+		.level = field->surface,
+		.level2 = {.type = 255},
+		.year = (int)(run->date / 10000),
+		.month = (int)(run->date / 100 % 100),
+		.day = (int)(run->date % 100),
+		.hour = (int)run->hour,
+		.lead_minutes = (int32_t)lead * 60,
+		.has_window = field->window != INSTANT,
+		.window_minutes = (int32_t)(lead - window_start(field, lead)) * 60,
+		.statistic = MAKE_ACCUMULATION,
+		.grid = make_grid_hrrr,
+		.packing = MAKE_SPATIAL,
+		.decimal_scale = field->decimals,
 	};
-	int r;
 
-	for (size_t i = 0; i < ARRAY_LEN(product); i++) {
-		r = set_long(handle, product[i].key, product[i].value, err);
-		if (r < 0)
-			return r;
-	}
-	if (field->window == INSTANT)
-		return 0;
-	r = set_long(handle, "typeOfStatisticalProcessing", 1, err);
-	if (r < 0)
-		return r;
-	return set_long(handle, "lengthOfTimeRange", lead - window_start(field, lead), err);
-}
-
-/* ecCodes makes spatial differences only of what is packed already, and of no constant field. */
-static int pack_differences(codes_handle *handle, struct error *err)
-{
-	long bits = 0;
-
-	if (codes_get_long(handle, "bitsPerValue", &bits) != 0 || bits == 0)
-		return 0;
-	return set_packing(handle, "grid_complex_spatial_differencing", err);
-}
-
-static int encode(const struct run *run, const struct field *field, long lead, FILE *file,
-		  size_t *ret_size, struct error *err)
-{
-	CLEANUP(handle_freep) codes_handle *handle = NULL;
-	const void *message;
-	size_t size;
-	int code;
-	int r;
-
-	handle = codes_grib_handle_new_from_samples(NULL, "GRIB2");
-	if (!handle)
-		return error_set(err, ERR_ABSENT, "ecCodes has no sample 'GRIB2'");
-	r = set_grid(handle, err);
-	if (r < 0)
-		return r;
-	r = set_product(handle, run, field, lead, err);
-	if (r < 0)
-		return r;
-	r = set_packing(handle, "grid_simple", err);
-	if (r < 0)
-		return r;
-	r = set_long(handle, "decimalPrecision", field->decimals, err);
-	if (r < 0)
-		return r;
-	code = codes_set_double_array(handle, "values", values_of(run, field), WEATHER_POINTS);
-	if (code)
-		return error_set(err, ERR_FORMAT, "cannot pack %s: %s", field->element,
-				 codes_get_error_message(code));
-	r = pack_differences(handle, err);
-	if (r < 0)
-		return r;
-
-	code = codes_get_message(handle, &message, &size);
-	if (code)
-		return error_set(err, ERR_FORMAT, "cannot encode %s: %s", field->element,
-				 codes_get_error_message(code));
-	if (fwrite(message, 1, size, file) != size)
-		return error_set_errno(err, errno, "cannot write %s", field->element);
-	*ret_size = size;
-	return 0;
+	buf_clear(message);
+	return make_grib_field(&spec, values_of(run, field), message, err);
 }
 
 /* The window as wgrib2 words it in its index. */
@@ -263,25 +138,27 @@ static void format_window(const struct field *field, long lead, char *text, size
 static int write_fields(const struct run *run, long lead, FILE *file, FILE *index,
 			struct error *err)
 {
+	CLEANUP(buf_done) struct buf message = BUF_INIT(BUF_NO_LIMIT);
 	size_t offset = 0;
 	int n = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
 		const struct field *field = &fields[i];
 		char window[64];
-		size_t size = 0;
 		int r;
 
 		/* The real files have no window of the last hour at the start either. */
 		if (field->window == LAST_HOUR && lead == 0)
 			continue;
-		r = encode(run, field, lead, file, &size, err);
+		r = encode(run, field, lead, &message, err);
 		if (r < 0)
-			return r;
+			return error_prefix(err, "cannot encode %s", field->element);
+		if (fwrite(message.data, 1, message.size, file) != message.size)
+			return error_set_errno(err, errno, "cannot write %s", field->element);
 		format_window(field, lead, window, sizeof(window));
 		fprintf(index, "%d:%zu:d=%ld%02ld:%s:%s:%s:\n", ++n, offset, run->date, run->hour,
 			field->element, field->level, window);
-		offset += size;
+		offset += message.size;
 	}
 	if (fflush(file) != 0 || fflush(index) != 0)
 		return error_set_errno(err, errno, "cannot write below '%s'", run->folder);
@@ -339,7 +216,7 @@ static int make_folders(const struct run *run, struct error *err)
 static int write_run(const char *folder, long date, long hour, long leads, struct error *err)
 {
 	CLEANUP(weather_freep) struct weather *weather = NULL;
-	CLEANUP(freep) double *rain_total = calloc(WEATHER_POINTS, sizeof(*rain_total));
+	CLEANUP(freep) float *rain_total = calloc(WEATHER_POINTS, sizeof(*rain_total));
 	struct run run = {.folder = folder, .date = date, .hour = hour, .rain_total = rain_total};
 	int r;
 

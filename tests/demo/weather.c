@@ -15,7 +15,7 @@ struct roughness {
 int weather_new(struct weather **ret_weather, struct error *err)
 {
 	CLEANUP(weather_freep) struct weather *weather = calloc(1, sizeof(*weather));
-	double *all;
+	float *all;
 
 	if (!weather)
 		return error_memory(err);
@@ -88,16 +88,21 @@ static void draw_point(struct weather *weather, const struct roughness *rough, d
 	double warm = 7 * tanh(6 * (x + 0.25 * y)) * exp(-3 * distance * distance);
 	double rain = rain_of(distance, atan2(y, x), noise);
 	double humid = exp(-2.5 * distance) + 0.25 * noise;
+	double temperature = 303 - 27 * north + warm + 1.8 * noise - 0.25 * rain;
+	double u = -spin * y / distance + 3 + 1.5 * noise;
+	double v = spin * x / distance + 1.2 * noise;
 
-	weather->pressure[at] = 101700 - 2900 * exp(-distance * distance * 14) + 120 * noise;
-	weather->temperature[at] = 303 - 27 * north + warm + 1.8 * noise - 0.25 * rain;
-	weather->dew_point[at] = weather->temperature[at] - fmax(0.3, 14 * (1 - humid));
-	weather->wind_u[at] = -spin * y / distance + 3 + 1.5 * noise;
-	weather->wind_v[at] = spin * x / distance + 1.2 * noise;
-	weather->gust[at] = 1.45 * hypot(weather->wind_u[at], weather->wind_v[at]) + fabs(noise);
-	weather->rain[at] = rain;
-	weather->reflectivity[at] = rain > 0.02 ? fmin(10 * log10(200 * pow(rain, 1.6)), 65) : -10;
-	weather->cloud[at] = fmin(fmax(120 * humid - 10 + (rain > 0 ? 40 : 0), 0), 100);
+	weather->pressure[at] =
+		(float)(101700 - 2900 * exp(-distance * distance * 14) + 120 * noise);
+	weather->temperature[at] = (float)temperature;
+	weather->dew_point[at] = (float)(temperature - fmax(0.3, 14 * (1 - humid)));
+	weather->wind_u[at] = (float)u;
+	weather->wind_v[at] = (float)v;
+	weather->gust[at] = (float)(1.45 * hypot(u, v) + fabs(noise));
+	weather->rain[at] = (float)rain;
+	weather->reflectivity[at] =
+		(float)(rain > 0.02 ? fmin(10 * log10(200 * pow(rain, 1.6)), 65) : -10);
+	weather->cloud[at] = (float)fmin(fmax(120 * humid - 10 + (rain > 0 ? 40 : 0), 0), 100);
 }
 
 void weather_draw(struct weather *weather, double hours)

@@ -18,15 +18,15 @@ enum {
 };
 
 struct weather {
-	double *temperature;  /* K, at 2 m */
-	double *dew_point;    /* K, at 2 m */
-	double *pressure;     /* Pa, at mean sea level */
-	double *wind_u;	      /* m/s, eastward, at 10 m */
-	double *wind_v;	      /* m/s, northward */
-	double *gust;	      /* m/s */
-	double *rain;	      /* kg/m2 in the hour before */
-	double *reflectivity; /* dBZ, -10 where nothing is seen */
-	double *cloud;	      /* percent */
+	float *temperature;  /* K, at 2 m */
+	float *dew_point;    /* K, at 2 m */
+	float *pressure;     /* Pa, at mean sea level */
+	float *wind_u;	     /* m/s, eastward, at 10 m */
+	float *wind_v;	     /* m/s, northward */
+	float *gust;	     /* m/s */
+	float *rain;	     /* kg/m2 in the hour before */
+	float *reflectivity; /* dBZ, -10 where nothing is seen */
+	float *cloud;	     /* percent */
 };
 
 /* Allocates the fields; nothing is in them yet.  ERR_MEMORY. */
