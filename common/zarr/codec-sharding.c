@@ -12,6 +12,13 @@
 
 #include "zarr/chain.h"
 
+/*
+ * Inner chunks may share bytes, but an index that sends every one of a million of them to the whole
+ * shard is an attack: together they may have this many times its bytes, beyond the first ones.
+ */
+#define SHARED_MOST 16
+#define SHARED_FREE (UINT64_C(64) << 20)
+
 static const char *const keys[] = {"chunk_shape", "codecs", "index_codecs", "index_location", NULL};
 
 struct sharding_state {
@@ -223,6 +230,27 @@ static void put_u64(uint8_t *bytes, uint64_t value)
 		bytes[i] = (uint8_t)(value >> 8 * i);
 }
 
+static int check_index(const struct shard *shard, const uint8_t *index, size_t stored,
+		       struct error *err)
+{
+	uint64_t left = SHARED_FREE + SHARED_MOST * (uint64_t)stored;
+
+	for (size_t i = 0; i < shard->n_inner; i++) {
+		uint64_t offset = get_u64(index + 16 * i);
+		uint64_t size = get_u64(index + 16 * i + 8);
+
+		if (offset == UINT64_MAX && size == UINT64_MAX)
+			continue;
+		if (offset > stored || size > stored - offset)
+			return error_set(err, ERR_FORMAT, "inner chunk %zu lies outside the shard",
+					 i);
+		if (size > left)
+			return error_set(err, ERR_FORMAT, "the inner chunks overlap too often");
+		left -= size;
+	}
+	return 0;
+}
+
 static int decode_inner(const struct shard *shard, size_t i, const uint8_t *entry,
 			struct slice encoded, uint8_t *scratch, struct error *err)
 {
@@ -235,8 +263,6 @@ static int decode_inner(const struct shard *shard, size_t i, const uint8_t *entr
 				shard->array->type.size);
 		return 0;
 	}
-	if (offset > encoded.size || size > encoded.size - offset)
-		return error_set(err, ERR_FORMAT, "inner chunk %zu lies outside the shard", i);
 	r = zarr_chain_decode(shard->state->chain, shard->state->inner,
 			      slice_sub(encoded, offset, size), scratch, shard->inner_bytes, err);
 	return r < 0 ? error_prefix(err, "inner chunk %zu", i) : 0;
@@ -254,6 +280,9 @@ static int sharding_decode(const void *state, const struct zarr_array *array, st
 	if (r < 0)
 		return r;
 	r = decode_index(&shard, encoded, &index, err);
+	if (r < 0)
+		return r;
+	r = check_index(&shard, index, encoded.size, err);
 	if (r < 0)
 		return r;
 	if (shard.n_inner > 0 && !(scratch = malloc(shard.inner_bytes + 1)))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "zarr-test.h"
 
+#include "base/hash.h"
 #include "zarr/codec.h"
 
 #define SHARDS(shape, codecs, location)                                                     \
@@ -447,6 +448,45 @@ static void test_registered_codec(void **state)
 	assert_string_equal(err.text, "codec 'repeat' only reads");
 }
 
+/* A shard of @n inner chunks of a byte each, all of which its index sends to the same place. */
+static int decode_shared(size_t n, uint64_t offset, uint64_t size, size_t stored_size,
+			 struct error *err)
+{
+	static const char document[] =
+		ARRAY_DOCUMENT("[8]", "[8]", "\"uint8\"", "0",
+			       SHARDS("[1]", "\"bytes\",{\"name\":\"gzip\"}", "end"));
+	CLEANUP(zarr_metadata_freep) struct zarr_metadata *metadata = read_document(document);
+	CLEANUP(zarr_chain_freep) struct zarr_chain *chain = make_chain(metadata);
+	CLEANUP(buf_done) struct buf stored = BUF_INIT(BUF_NO_LIMIT);
+	CLEANUP(freep) uint8_t *out = malloc(n);
+	uint64_t shape = n;
+	uint8_t *bytes;
+	uint32_t crc;
+
+	assert_int_equal(buf_extend(&stored, stored_size, &bytes, err), 0);
+	memset(bytes, 0, stored_size);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(buf_append(&stored, &offset, sizeof(offset), err), 0);
+		assert_int_equal(buf_append(&stored, &size, sizeof(size), err), 0);
+	}
+	crc = crc32c(slice_sub(buf_slice(&stored), stored_size, stored.size));
+	assert_int_equal(buf_append(&stored, &crc, sizeof(crc), err), 0);
+	return zarr_chain_decode(chain, &shape, buf_slice(&stored), out, n, err);
+}
+
+static void test_index_of_shards(void **state)
+{
+	struct error err = ERROR_INIT;
+
+	(void)state;
+	assert_int_equal(decode_shared(2, 90, 61, 100, &err), ERR_FORMAT);
+	assert_non_null(strstr(err.text, "inner chunk 0 lies outside the shard"));
+	assert_int_equal(decode_shared(2, 90, UINT64_MAX - 10, 100, &err), ERR_FORMAT);
+	assert_non_null(strstr(err.text, "inner chunk 0 lies outside the shard"));
+	assert_int_equal(decode_shared(10000, 0, 1000000, 1000000, &err), ERR_FORMAT);
+	assert_non_null(strstr(err.text, "the inner chunks overlap too often"));
+}
+
 static void test_whole_numbers_that_do_not_fit(void **state)
 {
 	static const char document[] = ARRAY_DOCUMENT(
@@ -482,6 +522,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gzip_members),
+		cmocka_unit_test(test_index_of_shards),
 		cmocka_unit_test(test_registered_codec),
 		cmocka_unit_test(test_whole_numbers_that_do_not_fit),
 	};
