@@ -12,7 +12,7 @@
 #include "repo/source.h"
 
 struct finding {
-	bool is_error;      /* else a remark, such as an orphan */
+	bool is_error;	    /* else a remark, such as an orphan */
 	const char *object; /* key in the repository or location */
 	const char *text;
 };
@@ -33,7 +33,8 @@ struct verify_result {
 int repo_verify(struct repo *repo, const struct verify_options *options,
 		struct verify_result *ret_result, struct error *err);
 
-/* Appends one JSON object: added, deleted, updated nodes; chunks changed an array.  @from must be an ancestor. */
+/* Appends one JSON object: added, deleted, updated nodes; chunks changed an array.  @from must be
+ * an ancestor. */
 int repo_diff(struct repo *repo, const struct id12 *from, const struct id12 *to, struct buf *out,
 	      struct error *err);
 

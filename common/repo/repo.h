@@ -27,7 +27,7 @@
 
 enum {
 	REPO_ABSENT = 1, /* not there, and that is proven */
-	REPO_END = 2,    /* no more items */
+	REPO_END = 2,	 /* no more items */
 };
 
 struct repo;
@@ -35,12 +35,14 @@ struct checkout;
 
 struct repo_options {
 	uint64_t manifest_budget; /* bytes of decoded manifests kept, 0 = 256 MiB */
-	unsigned int concurrency; /* manifest reads and writes at once; 0 = stored setting, else 16 */
+	unsigned int
+		concurrency; /* manifest reads and writes at once; 0 = stored setting, else 16 */
 };
 
 /*
  * Opens the repository in @store, which it borrows.  @options may be NULL.  One or two reads.
- * ERR_ABSENT: there is no repository ("'URL' is not an Icechunk repository"); ERR_UNSUPPORTED: a newer specification.
+ * ERR_ABSENT: there is no repository ("'URL' is not an Icechunk repository"); ERR_UNSUPPORTED: a
+ * newer specification.
  */
 int repo_open(struct store *store, const struct repo_options *options, struct repo **ret_repo,
 	      struct error *err);
@@ -56,7 +58,8 @@ DEFINE_CLEANUP(struct repo *, repo_free)
 
 int repo_spec(const struct repo *repo);
 struct store *repo_store(struct repo *repo);
-/* Reads the mutable state (the repo object; spec 1: refs) again; a conditional read where it can be. */
+/* Reads the mutable state (the repo object; spec 1: refs) again; a conditional read where it can
+ * be. */
 int repo_refresh(struct repo *repo, struct error *err);
 
 /* Which snapshot; at most one of the first four; all NULL or 0 = branch "main". */
@@ -65,14 +68,15 @@ struct repo_at {
 	const char *tag;
 	const char *snapshot; /* 20 characters */
 	bool has_as_of;
-	int64_t as_of;        /* microseconds: the newest ancestor of @branch (default main) not later */
+	int64_t as_of; /* microseconds: the newest ancestor of @branch (default main) not later */
 };
 
 /* ERR_ARGUMENT for a malformed id; ERR_ABSENT names what does not exist. */
 int repo_resolve(struct repo *repo, const struct repo_at *at, struct id12 *ret_id,
 		 struct error *err);
 
-/* Loads a snapshot: one read.  The checkout holds a share of the repo's caches; free before the repo. */
+/* Loads a snapshot: one read.  The checkout holds a share of the repo's caches; free before the
+ * repo. */
 int repo_checkout(struct repo *repo, const struct id12 *id, struct checkout **ret_checkout,
 		  struct error *err);
 /* One more owner. */
@@ -113,7 +117,7 @@ uint64_t checkout_epoch(const struct checkout *checkout, const struct node *node
 
 /* A located chunk.  Lends from a manifest that stays loaded until chunk_done(). */
 struct chunk {
-	struct chunk_ref ref;       /* icechunk/manifest.h: kind, place, checksums, inline bytes */
+	struct chunk_ref ref; /* icechunk/manifest.h: kind, place, checksums, inline bytes */
 	struct id12 manifest;
 	struct manifest_pin *pin;
 };
@@ -147,7 +151,7 @@ struct history_entry {
 	struct id12 id;
 	bool has_parent;
 	struct id12 parent;
-	int64_t written_at;    /* microseconds */
+	int64_t written_at; /* microseconds */
 	const char *message;
 	struct slice metadata; /* JSON object */
 };

@@ -14,7 +14,7 @@
 #include "repo/repo.h"
 
 struct allowance {
-	const char *prefix;     /* container prefix; covers what is below, at a path boundary */
+	const char *prefix;	/* container prefix; covers what is below, at a path boundary */
 	const char *credential; /* "anonymous", "env", "profile:NAME" */
 };
 
@@ -31,7 +31,7 @@ struct source_options {
 	bool no_default_allow;
 	bool no_virtual;
 	bool percent_locations; /* percent-decode object names first */
-	uint32_t timeout_ms;    /* of one read, 0 = 60 000 */
+	uint32_t timeout_ms;	/* of one read, 0 = 60 000 */
 };
 
 struct sources;

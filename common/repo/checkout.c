@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "repo/internal.h"
+
+int repo_checkout(struct repo *repo, const struct id12 *id, struct checkout **ret_checkout,
+		  struct error *err)
+{
+	CLEANUP(snapshot_freep) struct snapshot *snapshot = NULL;
+	struct checkout *checkout;
+	int r;
+
+	r = snapshot_load(repo->store, id, &snapshot, err);
+	if (r < 0)
+		return r;
+	checkout = calloc(1, sizeof(*checkout));
+	if (!checkout)
+		return error_memory(err);
+	atomic_init(&checkout->owners, 1);
+	checkout->repo = repo;
+	checkout->snapshot = TAKE(snapshot);
+	*ret_checkout = checkout;
+	return 0;
+}
+
+struct checkout *checkout_ref(struct checkout *checkout)
+{
+	atomic_fetch_add(&checkout->owners, 1);
+	return checkout;
+}
+
+struct checkout *checkout_free(struct checkout *checkout)
+{
+	if (!checkout || atomic_fetch_sub(&checkout->owners, 1) > 1)
+		return NULL;
+	snapshot_free(checkout->snapshot);
+	free(checkout);
+	return NULL;
+}
+
+struct repo *checkout_repo(struct checkout *checkout)
+{
+	return checkout->repo;
+}
+
+const struct id12 *checkout_id(const struct checkout *checkout)
+{
+	return snapshot_id(checkout->snapshot);
+}
+
+int64_t checkout_flushed_at(const struct checkout *checkout)
+{
+	return (int64_t)snapshot_flushed_at(checkout->snapshot);
+}
+
+uint32_t checkout_n_nodes(const struct checkout *checkout)
+{
+	return snapshot_n_nodes(checkout->snapshot);
+}
+
+void checkout_node(const struct checkout *checkout, uint32_t number, struct node *ret_node)
+{
+	struct snapshot_node node = snapshot_node(checkout->snapshot, number);
+
+	*ret_node = (struct node){
+		.number = number,
+		.id = node.id,
+		.is_array = node.type == NODE_ARRAY,
+		.path = node.path,
+		.document = node.document,
+		.n_dims = node.n_dims,
+	};
+}
+
+int checkout_find(const struct checkout *checkout, const char *path, struct node *ret_node)
+{
+	uint32_t i;
+
+	if (snapshot_find(checkout->snapshot, slice_text(path), &i) != 0)
+		return REPO_ABSENT;
+	checkout_node(checkout, i, ret_node);
+	return 0;
+}
+
+void checkout_dim(const struct checkout *checkout, const struct node *node, uint32_t dim,
+		  uint64_t *ret_length, uint32_t *ret_chunks)
+{
+	struct snapshot_node stored = snapshot_node(checkout->snapshot, node->number);
+	struct dimension dimension = node_dimension(&stored, dim);
+
+	*ret_length = dimension.length;
+	*ret_chunks = dimension.n_chunks;
+}
+
+uint32_t checkout_n_manifests(const struct checkout *checkout, const struct node *node)
+{
+	return snapshot_node(checkout->snapshot, node->number).n_manifests;
+}
+
+static uint64_t hash_mix(uint64_t hash, const void *data, size_t size)
+{
+	const uint8_t *bytes = data;
+	uint64_t word;
+
+	hash ^= size;
+	for (; size >= 8; bytes += 8, size -= 8) {
+		memcpy(&word, bytes, 8);
+		hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+		hash ^= hash >> 32;
+	}
+	word = 0;
+	if (size)
+		memcpy(&word, bytes, size);
+	hash = (hash ^ word) * 0xc4ceb9fe1a85ec53u;
+	return hash ^ (hash >> 29);
+}
+
+uint64_t checkout_epoch(const struct checkout *checkout, const struct node *node)
+{
+	struct snapshot_node stored = snapshot_node(checkout->snapshot, node->number);
+	uint64_t hash = hash_mix(0, stored.document.data, stored.document.size);
+
+	for (uint32_t i = 0; i < stored.n_manifests; i++) {
+		struct manifest_ref ref = node_manifest(&stored, i);
+
+		/* One manifest may serve several arrays: the node is part of what it answers. */
+		if (i == 0)
+			hash = hash_mix(hash, stored.id.bytes, sizeof(stored.id.bytes));
+		hash = hash_mix(hash, ref.id.bytes, sizeof(ref.id.bytes));
+		hash = hash_mix(hash, ref.extents, ref.n_extents * sizeof(*ref.extents));
+	}
+	return hash;
+}
+
+static bool node_has_chunk(const struct snapshot_node *node, const uint32_t *index)
+{
+	for (uint32_t i = 0; i < node->n_dims; i++) {
+		if (index[i] >= node_dimension(node, i).n_chunks)
+			return false;
+	}
+	return true;
+}
+
+int checkout_pin(struct checkout *checkout, const struct manifest_ref *ref,
+		 struct manifest_pin **ret_pin, struct error *err)
+{
+	struct manifest_info info;
+	char name[ID12_TEXT_LEN + 1];
+
+	if (snapshot_find_manifest(checkout->snapshot, &ref->id, &info) != 0) {
+		id12_format(&ref->id, name);
+		return error_set(err, ERR_FORMAT, "manifest %s is not in its snapshot's list",
+				 name);
+	}
+	return manifest_cache_get(checkout->repo->cache, &info, ret_pin, err);
+}
+
+/* The first manifest whose box holds the index answers alone. */
+int checkout_locate(struct checkout *checkout, const struct node *node, const uint32_t *index,
+		    struct chunk *ret_chunk, struct error *err)
+{
+	struct snapshot_node stored = snapshot_node(checkout->snapshot, node->number);
+	struct manifest_ref ref;
+	struct manifest_array array;
+	struct manifest_pin *pin;
+	uint32_t i = 0;
+	int r;
+
+	if (!node_has_chunk(&stored, index))
+		return REPO_ABSENT;
+	for (;; i++) {
+		if (i == stored.n_manifests)
+			return REPO_ABSENT;
+		ref = node_manifest(&stored, i);
+		if (manifest_ref_holds(&ref, index))
+			break;
+	}
+	r = checkout_pin(checkout, &ref, &pin, err);
+	if (r < 0)
+		return r;
+	r = manifest_find_array(manifest_pin_get(pin), &stored.id, &array);
+	if (r == 0)
+		r = manifest_find(manifest_pin_get(pin), &array, index, stored.n_dims,
+				  ref.n_extents ? ref.extents : NULL, &ret_chunk->ref, err);
+	if (r == 0) {
+		ret_chunk->manifest = ref.id;
+		ret_chunk->pin = pin;
+		return 0;
+	}
+	manifest_unpin(pin);
+	return r == MANIFEST_ABSENT ? REPO_ABSENT : r;
+}
+
+void chunk_done(struct chunk *chunk)
+{
+	chunk->pin = manifest_unpin(chunk->pin);
+}
