@@ -51,11 +51,11 @@ int transaction_delete_chunk(struct transaction *transaction, const char *path,
 			     const uint32_t *index, uint32_t n_dims, struct error *err);
 
 struct virtual_ref {
-	const uint32_t *index;   /* one number a dimension */
-	struct slice location;   /* absolute, or vcc://; checked against the registered containers */
+	const uint32_t *index; /* one number a dimension */
+	struct slice location; /* absolute, or vcc://; checked against the registered containers */
 	uint64_t offset, length; /* length at least 1 */
-	struct slice etag;       /* empty = none */
-	uint32_t last_modified;  /* Unix seconds, 0 = none */
+	struct slice etag;	 /* empty = none */
+	uint32_t last_modified;	 /* Unix seconds, 0 = none */
 };
 
 /*
@@ -79,11 +79,11 @@ enum rebase_mode {
 
 struct commit_options {
 	const char *message;
-	struct slice metadata;       /* JSON object, may be empty */
+	struct slice metadata; /* JSON object, may be empty */
 	enum rebase_mode rebase;
 	unsigned int rebase_attempts; /* 0 = 1000 */
 	bool allow_empty;
-	bool amend;                  /* replace the tip; specification 2 */
+	bool amend; /* replace the tip; specification 2 */
 };
 
 struct commit_counters {
@@ -93,12 +93,14 @@ struct commit_counters {
 };
 
 /*
- * Commits.  Afterwards the transaction is empty and only to be freed.  ERR_CONFLICT names the first conflicts,
- * ERR_ARGUMENT an empty change set; on failure the branch is where it was, and the transaction can be tried again.
+ * Commits.  Afterwards the transaction is empty and only to be freed.  ERR_CONFLICT names the first
+ * conflicts, ERR_ARGUMENT an empty change set; on failure the branch is where it was, and the
+ * transaction can be tried again.
  * @ret_counters may be NULL.
  */
 int transaction_commit(struct transaction *transaction, const struct commit_options *options,
-		       struct id12 *ret_id, struct commit_counters *ret_counters, struct error *err);
+		       struct id12 *ret_id, struct commit_counters *ret_counters,
+		       struct error *err);
 /* Writes a snapshot that no branch points at (anonymous commit). */
 int transaction_flush(struct transaction *transaction, const struct commit_options *options,
 		      struct id12 *ret_id, struct error *err);
