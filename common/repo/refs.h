@@ -17,14 +17,14 @@ struct ref_entry {
 
 struct repo_summary {
 	int spec;
-	const char *status;        /* "online", "read_only", "offline"; static */
-	char *status_reason;       /* NULL if none */
+	const char *status;	    /* "online", "read_only", "offline"; static */
+	char *status_reason;	    /* NULL if none */
 	struct ref_entry *branches; /* sorted by name */
 	size_t n_branches;
 	struct ref_entry *tags;
 	size_t n_tags;
 	uint64_t n_snapshots;
-	char *config;              /* JSON text of the stored configuration, "{}" if none */
+	char *config; /* JSON text of the stored configuration, "{}" if none */
 };
 
 /* Everything `refmt repo info` shows, from the current state. */
