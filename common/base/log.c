@@ -38,6 +38,11 @@ bool log_enabled(enum log_level level)
 	return level <= most_shown;
 }
 
+bool log_is_json(void)
+{
+	return line_format == LOG_JSON;
+}
+
 static const char *level_name(enum log_level level)
 {
 	static const char *const names[] = {"error", "warning", "info", "debug"};

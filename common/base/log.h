@@ -29,6 +29,7 @@ void log_setup(enum log_level most, enum log_format format);
 /* Calls @clear, unless NULL, before each line is written: what else stands on the terminal goes. */
 void log_before(void (*clear)(void));
 bool log_enabled(enum log_level level);
+bool log_is_json(void);
 /* @event names the kind of event ("commit", "mount"); the rest is the sentence. */
 void log_event(enum log_level level, const char *event, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
