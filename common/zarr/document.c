@@ -33,15 +33,16 @@ static int layout_escape(uint32_t code, struct buf *out, struct error *err)
 static int layout_text(const struct json *value, struct buf *out, struct error *err)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(BUF_NO_LIMIT);
+	struct slice rest;
+	uint32_t code;
 	int r;
 
 	r = json_text(value, &text, err);
 	if (r < 0)
 		return r;
+	rest = buf_slice(&text);
 	r = buf_append_byte(out, '"', err);
-	for (const uint8_t *at = text.data; r == 0 && at < text.data + text.size;) {
-		uint32_t code = utf8_next(&at);
-
+	while (r == 0 && utf8_next(&rest, &code)) {
 		if (code >= 0x20 && code < 0x7f && code != '"' && code != '\\')
 			r = buf_append_byte(out, (uint8_t)code, err);
 		else

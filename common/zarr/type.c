@@ -259,15 +259,17 @@ static int fill_raw(const struct json *value, uint8_t *out, size_t size, struct 
 static int fill_utf32(const struct json *value, uint8_t *out, size_t size, struct error *err)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(size); /* UTF-8 is never longer than UTF-32 */
+	struct slice rest;
+	uint32_t code;
 	size_t n = 0;
 
 	if (json_text(value, &text, NULL) < 0 || !text_is_utf8(buf_slice(&text)))
 		return bad_fill(value, "text that fits the type", err);
 	memset(out, 0, size);
-	for (const uint8_t *at = text.data; at < text.data + text.size; n += 4) {
+	for (rest = buf_slice(&text); utf8_next(&rest, &code); n += 4) {
 		if (n == size)
 			return bad_fill(value, "text that fits the type", err);
-		put_bits(out + n, utf8_next(&at), 4);
+		put_bits(out + n, code, 4);
 	}
 	return 0;
 }
