@@ -52,6 +52,8 @@ def values(shape, dtype, seed=0):
 
 
 class ZarrCodecs(peer.Case):
+    programs = ("ZARR_CHUNK",)
+
     def setUp(self):
         super().setUp()
         self.lines = []
