@@ -68,26 +68,26 @@ struct refmt_mirror {
 };
 
 enum refmt_decode {
-	REFMT_DECODE_WMO,       /* the value that the WMO's FM 92 defines */
+	REFMT_DECODE_WMO,	/* the value that the WMO's FM 92 defines */
 	REFMT_DECODE_GRIBBERISH /* what gribberish 1.9.0 gives, its departures included */
 };
 
 /* Zeroed: branch "main", defaults everywhere.  Nothing is kept of it after refmt_open(). */
 struct refmt_options {
 	const char *branch, *tag, *snapshot; /* at most one */
-	const char *as_of;                   /* RFC 3339 time or an age such as "7d"; along @branch */
+	const char *as_of; /* RFC 3339 time or an age such as "7d"; along @branch */
 	const struct refmt_allowance *allow;
 	size_t n_allow;
 	const struct refmt_mirror *mirrors;
 	size_t n_mirrors;
-	bool no_default_allow;  /* follow only what @allow names */
-	bool no_virtual;        /* follow no virtual reference */
+	bool no_default_allow;	/* follow only what @allow names */
+	bool no_virtual;	/* follow no virtual reference */
 	bool percent_locations; /* object names of references are percent-decoded first */
 	enum refmt_decode decode;
 	const char *endpoint_url, *region, *profile; /* of the repository's own store */
 	bool anonymous, path_style;
-	uint64_t cache_size;    /* bytes of decoded chunks and manifests kept, 0 = 256 MiB */
-	uint32_t timeout_ms;    /* for one read, everything included; 0 = 60 000 */
+	uint64_t cache_size; /* bytes of decoded chunks and manifests kept, 0 = 256 MiB */
+	uint32_t timeout_ms; /* for one read, everything included; 0 = 60 000 */
 };
 
 struct refmt_dataset;
@@ -104,10 +104,10 @@ REFMT_API const char *refmt_snapshot(const struct refmt_dataset *dataset);
 struct refmt_node {
 	const char *path; /* "/", "/a/b"; lent by the dataset */
 	bool is_array;
-	uint32_t n_dims;         /* 0 for groups and scalars */
-	const uint64_t *shape;   /* n_dims numbers, lent */
-	const char *data_type;   /* as in zarr.json, "float64"; NULL for groups */
-	size_t item_size;        /* bytes of one element; 0 when the data type is not understood */
+	uint32_t n_dims;       /* 0 for groups and scalars */
+	const uint64_t *shape; /* n_dims numbers, lent */
+	const char *data_type; /* as in zarr.json, "float64"; NULL for groups */
+	size_t item_size;      /* bytes of one element; 0 when the data type is not understood */
 };
 
 /* Number of nodes, and node @number below it, in the order of the bytes of their paths. */
@@ -125,10 +125,11 @@ enum refmt_chunk_kind { REFMT_CHUNK_INLINE, REFMT_CHUNK_NATIVE, REFMT_CHUNK_VIRT
 
 struct refmt_chunk {
 	enum refmt_chunk_kind kind;
-	char *location;          /* URL of a virtual chunk, id of a native one, else NULL; free with refmt_chunk_done() */
+	char *location;		 /* URL of a virtual chunk, id of a native one, else NULL; free with
+				    refmt_chunk_done() */
 	uint64_t offset, length; /* bytes */
-	char *etag;              /* recorded with the reference, or NULL */
-	uint32_t last_modified;  /* Unix seconds, 0 if not recorded */
+	char *etag;		 /* recorded with the reference, or NULL */
+	uint32_t last_modified;	 /* Unix seconds, 0 if not recorded */
 };
 
 /* Where the chunk at @index (chunk numbers, one a dimension) lies: 0, or REFMT_ABSENT. */

@@ -41,16 +41,18 @@ enum view_kind {
 struct view_file {
 	enum view_kind kind;
 	uint32_t folder; /* number of the folder (the node) it belongs to; 0 is the root */
-	uint32_t depth;  /* VIEW_GRID: how many numbers of @index are set ("c" itself: 0) */
+	uint32_t depth;	 /* VIEW_GRID: how many numbers of @index are set ("c" itself: 0) */
 	uint32_t index[VIEW_DIMS_MAX];
 };
 
 /* What is known of a file.  */
 struct view_attr {
 	bool is_folder;
-	bool unknown;  /* the manifest could not be loaded: attributes must expire at once, reads fail */
+	bool unknown;  /* the manifest could not be loaded: attributes must expire at once, reads
+			  fail */
 	uint64_t size; /* bytes a read gives; for an unknown chunk the computed size, else 1 */
-	int64_t mtime; /* microseconds; see docs: Last-Modified of the reference, else the snapshot's time */
+	int64_t mtime; /* microseconds; see docs: Last-Modified of the reference, else the
+			  snapshot's time */
 };
 
 struct view;
@@ -64,6 +66,11 @@ struct view *view_free(struct view *view);
 DEFINE_CLEANUP(struct view *, view_free)
 
 struct checkout *view_checkout(const struct view *view);
+enum view_mode view_mode(const struct view *view);
+/* Path of folder @folder ("/", "/a/b"); lent by the view. */
+struct slice view_path(const struct view *view, uint32_t folder);
+/* The stored node of folder @folder; false if it is only implied. */
+bool view_node(const struct view *view, uint32_t folder, struct node *ret_node);
 struct view_file view_root(void);
 
 /*
@@ -107,23 +114,22 @@ DEFINE_CLEANUP(struct view_iter *, view_iter_free)
  */
 int view_load(struct view *view, const struct view_file *file, int64_t deadline,
 	      struct content **ret_content, struct error *err);
-/* Only if it is there without waiting: 0 or VIEW_ABSENT. */
-int view_peek(struct view *view, const struct view_file *file, struct content **ret_content);
-
 /* What the extended attributes and `refmtfs stat` say of a chunk. */
 struct view_chunk {
-	const char *kind;        /* "inline", "native", "virtual"; static */
-	char *location;          /* URL, or key of a native object in the repository; NULL if inline */
+	const char *kind; /* "inline", "native", "virtual"; static */
+	char *location;	  /* URL, or key of a native object in the repository; NULL if inline */
 	uint64_t offset, length;
 	char snapshot[21], manifest[21];
-	char state[256];         /* "present", "unknown-codec NAME", "manifest-unavailable", "failed: REASON" */
+	char state[256]; /* "present", "unknown-codec NAME", "manifest-unavailable", "failed:
+			    REASON" */
 };
 /* 0, VIEW_ABSENT, or an error; a manifest that cannot be loaded gives state alone. */
 int view_describe(struct view *view, const struct view_file *file, struct view_chunk *ret_chunk,
 		  struct error *err);
 void view_chunk_done(struct view_chunk *chunk);
 
-/* Name of a codec of the array @file belongs to that must be decoded and is not known; NULL = none. */
-const char *view_unknown_codec(const struct view *view, const struct view_file *file);
+/* Name of a codec of the array @file belongs to that must be decoded and is not known; NULL = none.
+ */
+const char *view_unknown_codec(struct view *view, const struct view_file *file);
 /* Decision 6: equal epochs of a folder's array in two snapshots mean equal chunks. */
 uint64_t view_epoch(const struct view *view, const struct view_file *file);
