@@ -25,7 +25,7 @@
 #define TEST_CASES_MAX 1024
 
 /* Runs @function once a row; each row is a struct whose first member is its name. */
-#define RUN_CASES(function, cases)                                                                 \
+#define RUN_CASES(function, cases) \
 	test_run_cases(#function, function, (cases), sizeof((cases)[0]), ARRAY_LEN(cases))
 
 static inline int test_run_cases(const char *group, CMUnitTestFunction function, void *cases,
@@ -67,9 +67,9 @@ static inline void test_skip(const char *reason)
 }
 
 /* Fails the test with the error's text unless @r is 0. */
-#define assert_ok(r, err)                                                                          \
-	do {                                                                                       \
-		int r_ = (r);                                                                      \
-		if (r_ != 0)                                                                       \
-			fail_msg("result %d, error: %s", r_, (err)->text);                         \
+#define assert_ok(r, err)                                                  \
+	do {                                                               \
+		int r_ = (r);                                              \
+		if (r_ != 0)                                               \
+			fail_msg("result %d, error: %s", r_, (err)->text); \
 	} while (0)
