@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The life of a mount: mountpoint, background, readiness, signals, unmounting
+ *
+ * After a crash the dead mount stays, so that readers get errors and never the empty folder below.
+ * A new start replaces a dead mount of ours and names anything else.
+ *
+ * Threads: the main thread alone, before any other is started.
+ */
+
+#include "fusefs/fs.h"
+
+struct mount_options {
+	const char *mountpoint;
+	const char *source;	  /* what the mount table shows: the repository's URL */
+	const char *fuse_options; /* libfuse's own, "allow_other,max_read=..."; NULL for none */
+};
+
+/* Makes sure that @mountpoint is a folder on which to mount; replaces a dead mount of ours. */
+int mount_prepare(const char *mountpoint, struct error *err);
+
+/*
+ * Goes on in the background: in the child returns 0 with the descriptor that mount_ready() wants.
+ * The parent waits, lists the root of the mount, and exits: 0, or with the child's error on
+ * standard error and the status of its kind.  Call before anything that forking breaks.
+ */
+int mount_background(const char *mountpoint, const char *program, int *ret_ready,
+		     struct error *err);
+/* Tells the waiting parent (@ready, -1 for none) that the mount is there, or why not. */
+void mount_ready(int ready, const struct error *err);
+
+/*
+ * Mounts @fs and answers requests until the mount ends, by SIGINT, SIGTERM, SIGHUP or umount. Tells
+ * @ready (-1 for none) and the service manager when the root can be listed.  Unmounts whatever the
+ * network does.
+ */
+int mount_serve(struct fs *fs, const struct mount_options *options, int ready, struct error *err);

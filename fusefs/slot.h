@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Slots: what the kernel's inode numbers stand for
+ *
+ * An inode number is a slot and a number within it.  A slot is a folder of a view with everything
+ * directly in it that is no folder of the view itself (its document, the folders and files of its
+ * chunk grid), or a folder or frozen text of the status tree.  A slot lives while the kernel
+ * remembers any number in it, so memory follows the folders visited and never the chunks.
+ *
+ * Threads: may be shared.  A slot stays valid while a request for a number in it is under way: the
+ * kernel forgets a number only after the last request that names it.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fusefs/number.h"
+#include "reader/view.h"
+
+enum slot_kind {
+	SLOT_VIEW,   /* a folder of a view */
+	SLOT_STATUS, /* a folder of the status tree */
+	SLOT_TEXT    /* a status file: its text is frozen */
+};
+
+/* Folders of the status tree. */
+enum status_folder { STATUS_TOP, STATUS_BRANCHES, STATUS_TAGS, STATUS_SNAPSHOTS };
+
+struct slot {
+	enum slot_kind kind;
+	uint32_t place;	   /* in the table */
+	uint64_t lookups;  /* numbers in it that the kernel remembers, counted as it counts */
+	uint64_t seed;	   /* what st_ino is made from: the same for the same thing */
+	struct view *view; /* SLOT_VIEW: one owner */
+	uint32_t folder;   /* SLOT_VIEW */
+	uint32_t n_dims;   /* SLOT_VIEW: of its array */
+	uint32_t *chunks;  /* SLOT_VIEW: chunks along each dimension */
+	uint64_t total;	   /* SLOT_VIEW: numbers of its grid */
+	enum status_folder status;
+	struct content *text; /* SLOT_TEXT */
+	int64_t mtime;	      /* SLOT_STATUS, SLOT_TEXT: microseconds */
+};
+
+struct slots;
+
+int slots_new(struct slots **ret_slots, struct error *err);
+struct slots *slots_free(struct slots *slots);
+DEFINE_CLEANUP(struct slots *, slots_free)
+
+/* The slot and number that inode @ino stands for; NULL for a number that we never gave. */
+struct slot *slots_get(struct slots *slots, uint64_t ino, uint64_t *ret_number);
+/* Inode number of @number in @slot. */
+uint64_t slot_ino(const struct slot *slot, uint64_t number);
+/* What stat shows as inode number: the same for the same file across forgetting and mounts. */
+uint64_t slot_st_ino(const struct slot *slot, uint64_t number);
+
+/*
+ * Each of these adds @n lookups and finds or makes the slot.  slots_view() takes an owner of
+ * @view of its own; slots_text() takes over @text.
+ */
+int slots_view(struct slots *slots, struct view *view, uint32_t folder, uint64_t n,
+	       struct slot **ret_slot, struct error *err);
+int slots_status(struct slots *slots, enum status_folder folder, uint64_t n, struct slot **ret_slot,
+		 struct error *err);
+int slots_text(struct slots *slots, struct content *text, int64_t mtime, uint64_t n,
+	       struct slot **ret_slot, struct error *err);
+/* The kernel forgets @n lookups of @ino; the last one frees the slot. */
+void slots_forget(struct slots *slots, uint64_t ino, uint64_t n);
+/* Slots in use, for status files and tests. */
+uint32_t slots_count(struct slots *slots);
+
+/* Number of @file, which is in the slot's folder; and back. */
+uint64_t slot_number(const struct slot *slot, const struct view_file *file);
+struct view_file slot_file(const struct slot *slot, uint64_t number);
