@@ -468,12 +468,44 @@ static uint32_t find_vtable(const struct flat_builder *b, const uint16_t *vtable
 	return 0;
 }
 
+/* The handle of @vtable, which is written unless an equal one was; 0 on failure. */
+static uint32_t put_vtable(struct flat_builder *b, const uint16_t *vtable)
+{
+	uint32_t found = find_vtable(b, vtable);
+	uint8_t *at;
+
+	if (found)
+		return found;
+	at = push(b, vtable[0], 2);
+	if (!at)
+		return 0;
+	memcpy(at, vtable, vtable[0]);
+	if (flat_vtables_push(&b->vtables, (uint32_t)b->size, &b->err) < 0)
+		return 0;
+	return (uint32_t)b->size;
+}
+
+uint32_t flat_put_numbers_table(struct flat_builder *b, const uint32_t *numbers, uint32_t n)
+{
+	static const uint16_t vtable[] = {6, 8, 4};
+	uint32_t shared = put_vtable(b, vtable);
+	uint32_t head[3] = {0, 4, n}; /* to the vtable, to the vector, count */
+	uint8_t *at = shared ? push(b, sizeof(head) + 4 * (size_t)n, 4) : NULL;
+
+	if (!at)
+		return 0;
+	head[0] = shared - (uint32_t)b->size;
+	memcpy(at, head, sizeof(head));
+	if (n)
+		memcpy(at + sizeof(head), numbers, 4 * (size_t)n);
+	return (uint32_t)b->size;
+}
+
 uint32_t flat_table_end(struct flat_builder *b)
 {
 	uint16_t vtable[2 + FLAT_SLOTS_MAX];
 	uint32_t table, found;
 	int32_t offset;
-	uint8_t *at;
 
 	push_u32(b, 0);
 	if (b->err.kind)
@@ -483,16 +515,9 @@ uint32_t flat_table_end(struct flat_builder *b)
 	vtable[1] = (uint16_t)(table - b->table_start);
 	for (unsigned int i = 0; i < b->n_slots; i++)
 		vtable[2 + i] = (uint16_t)(b->slots[i] ? table - b->slots[i] : 0);
-	found = find_vtable(b, vtable);
-	if (!found) {
-		at = push(b, vtable[0], 2);
-		if (!at)
-			return 0;
-		memcpy(at, vtable, vtable[0]);
-		found = (uint32_t)b->size;
-		if (flat_vtables_push(&b->vtables, found, &b->err) < 0)
-			return 0;
-	}
+	found = put_vtable(b, vtable);
+	if (!found)
+		return 0;
 	offset = (int32_t)(found - table);
 	memcpy(b->data + b->capacity - table, &offset, 4);
 	return table;

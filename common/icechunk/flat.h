@@ -220,6 +220,11 @@ void flat_add_u64(struct flat_builder *builder, unsigned int slot, uint64_t valu
 /* A handle of 0 is left out. */
 void flat_add_offset(struct flat_builder *builder, unsigned int slot, uint32_t handle);
 uint32_t flat_table_end(struct flat_builder *builder);
+/*
+ * A table whose one field, in slot 0, is a vector of @n numbers, as one piece: the millions of
+ * entries of a transaction log.
+ */
+uint32_t flat_put_numbers_table(struct flat_builder *builder, const uint32_t *numbers, uint32_t n);
 /* Ends with the root table @handle and the identifier "Ichk"; appends the buffer to @out. */
 int flat_builder_end(struct flat_builder *builder, uint32_t handle, struct buf *out,
 		     struct error *err);

@@ -130,7 +130,9 @@ int repo_info_copy(const struct repo_info *info, struct repo_info **ret_info, st
 struct repo_info *repo_info_free(struct repo_info *info);
 DEFINE_CLEANUP(struct repo_info *, repo_info_free)
 
-/* Appends the FlatBuffer (no envelope).  ERR_ARGUMENT for what readers would refuse. */
+/* What parsing checks beyond the bytes, for an object that was changed.  ERR_FORMAT. */
+int repo_info_check(const struct repo_info *info, struct error *err);
+/* Checks as above and appends the FlatBuffer (no envelope). */
 int repo_info_encode(const struct repo_info *info, struct buf *out, struct error *err);
 
 /* Copies of bytes that live as long as @info.  Data NULL and ERR_MEMORY on failure. */

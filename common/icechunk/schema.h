@@ -8,6 +8,7 @@
  */
 
 #include "icechunk/flat.h"
+#include "icechunk/value.h"
 
 enum { METADATA_NAME, METADATA_VALUE };
 
@@ -47,6 +48,28 @@ enum { LOG_ID, LOG_LISTS, LOG_CHUNKS = LOG_LISTS + 6, LOG_MOVES };
 enum { CHUNKS_NODE_ID, CHUNKS_CHUNKS };
 enum { COORDS_COORDS };
 enum { MOVE_FROM, MOVE_TO, MOVE_NODE_ID, MOVE_TYPE };
+
+enum {
+	REPO_SPEC,
+	REPO_TAGS,
+	REPO_BRANCHES,
+	REPO_DELETED_TAGS,
+	REPO_SNAPSHOTS,
+	REPO_STATUS,
+	REPO_METADATA,
+	REPO_UPDATES,
+	REPO_BEFORE,
+	REPO_CONFIG,
+	REPO_ENABLED_FLAGS,
+	REPO_DISABLED_FLAGS,
+};
+enum { REPO_REF_NAME, REPO_REF_SNAPSHOT };
+enum { SNAP_ID, SNAP_PARENT, SNAP_FLUSHED_AT, SNAP_MESSAGE, SNAP_METADATA, SNAP_PRUNED };
+enum { STATUS_AVAILABILITY, STATUS_SET_AT, STATUS_REASON };
+enum { UPDATE_TYPE, UPDATE_VALUE, UPDATE_AT, UPDATE_BACKUP };
+enum { MIGRATED_FROM, MIGRATED_TO };
+enum { FLAG_ID, FLAG_VALUE, FLAG_IS_SET };
+enum { CHANGED_STATUS };
 
 #define FIELD_SCALAR(n, s, w, must)                                                    \
 	{                                                                              \
@@ -91,3 +114,4 @@ enum { MOVE_FROM, MOVE_TO, MOVE_NODE_ID, MOVE_TYPE };
 
 /* MetadataItem, of snapshots and the repo object. */
 extern const struct flat_schema metadata_schema;
+uint32_t flat_put_metadata(struct flat_builder *builder, const struct metadata_item *item);

@@ -92,17 +92,6 @@ static uint32_t put_gathered(struct encoder *e, size_t base)
 	return handle;
 }
 
-static uint32_t put_vector_item(struct encoder *e, const struct metadata_item *item)
-{
-	uint32_t name = flat_put_string(&e->flat, item->name);
-	uint32_t value = flat_put_vector(&e->flat, item->value.data, item->value.size, 1, 1);
-
-	flat_table_begin(&e->flat);
-	flat_add_offset(&e->flat, METADATA_NAME, name);
-	flat_add_offset(&e->flat, METADATA_VALUE, value);
-	return flat_table_end(&e->flat);
-}
-
 static int put_metadata(struct encoder *e, uint32_t *ret_handle)
 {
 	CLEANUP(metadata_items_done) struct metadata_items items = {0};
@@ -112,7 +101,7 @@ static int put_metadata(struct encoder *e, uint32_t *ret_handle)
 
 	r = metadata_items_encode(e->spec, e->draft->metadata, &arena, &items, e->err);
 	for (size_t i = 0; r == 0 && i < items.n; i++)
-		r = gather(e, put_vector_item(e, &items.items[i]));
+		r = gather(e, flat_put_metadata(&e->flat, &items.items[i]));
 	*ret_handle = put_gathered(e, base);
 	return r;
 }

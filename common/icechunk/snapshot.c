@@ -11,6 +11,17 @@ static const struct flat_field metadata_fields[] = {
 };
 const struct flat_schema metadata_schema = SCHEMA("MetadataItem", metadata_fields);
 
+uint32_t flat_put_metadata(struct flat_builder *builder, const struct metadata_item *item)
+{
+	uint32_t name = flat_put_string(builder, item->name);
+	uint32_t value = flat_put_vector(builder, item->value.data, item->value.size, 1, 1);
+
+	flat_table_begin(builder);
+	flat_add_offset(builder, METADATA_NAME, name);
+	flat_add_offset(builder, METADATA_VALUE, value);
+	return flat_table_end(builder);
+}
+
 static const struct flat_field use_fields[] = {
 	FIELD_ID12(USE_ID, "object_id", true),
 	FIELD_VECTOR(USE_EXTENTS, 8, 4, "extents", true),

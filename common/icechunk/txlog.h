@@ -71,15 +71,15 @@ int path_compare_segments(struct slice a, struct slice b);
 /* Coordinates touched in one array. */
 struct draft_chunks {
 	struct id8 node;
-	uint32_t n_dims;
 	size_t n_chunks;
 	/*
-	 * @n_chunks times @n_dims coordinates, in the order of indices without repetition: either
-	 * all at @coords, or asked for one by one, in order: @next returns the coordinates of chunk
-	 * @i, lent until the next call.
+	 * Coordinates in the order of indices, without repetition: either all at @coords, @n_dims
+	 * each, or asked for one by one and in order: @next lends those of chunk @i until the next
+	 * call.
 	 */
+	uint32_t n_dims;
 	const uint32_t *coords;
-	const uint32_t *(*next)(void *argument, size_t i);
+	const uint32_t *(*next)(void *argument, size_t i, uint32_t *ret_n_dims);
 	void *argument;
 };
 

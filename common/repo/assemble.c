@@ -330,10 +330,11 @@ static void logging_done(struct logging *logging)
 	logged_moves_done(&logging->moves);
 }
 
-static const uint32_t *ordered_next(void *argument, size_t i)
+static const uint32_t *ordered_next(void *argument, size_t i, uint32_t *ret_n_dims)
 {
 	const struct ordered_chunks *ordered = argument;
 
+	*ret_n_dims = ordered->chunks->n_dims;
 	return chunkset_at(ordered->chunks, ordered->order ? ordered->order[i] : i)->index;
 }
 
@@ -383,7 +384,6 @@ static int logging_add_edit(struct logging *logging, struct edit *edit, struct e
 		return r;
 	logging->chunks[logging->n_chunks] = (struct draft_chunks){
 		.node = edit->id,
-		.n_dims = edit->n_dims,
 		.n_chunks = edit->chunks.n,
 		.next = ordered_next,
 		.argument = &logging->ordered[logging->n_chunks],

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icechunk/txlog.h"
+
+#include <stdlib.h>
+
+#include "icechunk/manifest.h"
+#include "icechunk/schema.h"
+
+static const struct flat_field coords_fields[] = {
+	FIELD_VECTOR(COORDS_COORDS, 4, 4, "coords", true),
+};
+static const struct flat_schema coords_schema = SCHEMA("ChunkIndices", coords_fields);
+
+static const struct flat_field chunks_fields[] = {
+	FIELD_ID8(CHUNKS_NODE_ID, "node_id", true),
+	FIELD_TABLES(CHUNKS_CHUNKS, &coords_schema, "chunks", true),
+};
+static const struct flat_schema chunks_schema = SCHEMA("ArrayUpdatedChunks", chunks_fields);
+
+static const struct flat_field move_fields[] = {
+	FIELD_STRING(MOVE_FROM, "from", true),
+	FIELD_STRING(MOVE_TO, "to", true),
+	FIELD_ID8(MOVE_NODE_ID, "node_id", true),
+	FIELD_SCALAR(MOVE_TYPE, 1, "node_type", false),
+};
+static const struct flat_schema move_schema = SCHEMA("MoveOperation", move_fields);
+
+#define FIELD_IDS(n, w) FIELD_VECTOR(n, 8, 1, w, true)
+
+static const struct flat_field log_fields[] = {
+	FIELD_ID12(LOG_ID, "id", true),
+	FIELD_IDS(LOG_LISTS + TXLOG_NEW_GROUPS, "new_groups"),
+	FIELD_IDS(LOG_LISTS + TXLOG_NEW_ARRAYS, "new_arrays"),
+	FIELD_IDS(LOG_LISTS + TXLOG_DELETED_GROUPS, "deleted_groups"),
+	FIELD_IDS(LOG_LISTS + TXLOG_DELETED_ARRAYS, "deleted_arrays"),
+	FIELD_IDS(LOG_LISTS + TXLOG_UPDATED_ARRAYS, "updated_arrays"),
+	FIELD_IDS(LOG_LISTS + TXLOG_UPDATED_GROUPS, "updated_groups"),
+	FIELD_TABLES(LOG_CHUNKS, &chunks_schema, "updated_chunks", true),
+	FIELD_TABLES(LOG_MOVES, &move_schema, "moved_nodes", false),
+};
+static const struct flat_schema log_schema = SCHEMA("TransactionLog", log_fields);
+
+struct txlog {
+	struct buf payload;
+	struct slice flat;
+	uint32_t root;
+	uint32_t lists[TXLOG_N_LISTS]; /* positions of vectors */
+	uint32_t chunks;
+	uint32_t moves;
+};
+
+/* A prefix sorts first. */
+static int compare_coords(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b)
+{
+	int order = index_compare(a, b, n_a < n_b ? n_a : n_b);
+
+	return order ? order : (n_a > n_b) - (n_a < n_b);
+}
+
+static int out_of_order(const char *what, struct error *err)
+{
+	return error_set(err, ERR_FORMAT, "%s of the transaction log are out of order", what);
+}
+
+static int check_lists(const struct txlog *log, struct error *err)
+{
+	for (enum txlog_list list = 0; list < TXLOG_N_LISTS; list++) {
+		uint32_t n;
+		const struct id8 *ids = txlog_ids(log, list, &n);
+
+		for (uint32_t i = 1; i < n; i++)
+			if (id8_compare(&ids[i - 1], &ids[i]) >= 0)
+				return out_of_order("node ids", err);
+	}
+	return 0;
+}
+
+static int check_chunks(const struct txlog *log, uint32_t array, uint32_t n, struct error *err)
+{
+	const uint32_t *before = NULL;
+	uint32_t n_before = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t n_dims;
+		const uint32_t *coords = txlog_chunk(log, array, i, &n_dims);
+
+		if (before && compare_coords(before, n_before, coords, n_dims) >= 0)
+			return out_of_order("chunks", err);
+		before = coords;
+		n_before = n_dims;
+	}
+	return 0;
+}
+
+/* Lookups are by binary search: in the wrong order some changes would not be seen. */
+static int check_order(const struct txlog *log, struct error *err)
+{
+	struct id8 before = {0};
+	int r;
+
+	r = check_lists(log, err);
+	for (uint32_t i = 0; r == 0 && i < txlog_n_arrays(log); i++) {
+		uint32_t n;
+		struct id8 node = txlog_array(log, i, &n);
+
+		if (i > 0 && id8_compare(&before, &node) >= 0)
+			return out_of_order("arrays", err);
+		before = node;
+		r = check_chunks(log, i, n, err);
+	}
+	return r;
+}
+
+int txlog_open(struct buf *payload, struct txlog **ret_log, struct error *err)
+{
+	CLEANUP(txlog_freep) struct txlog *log = calloc(1, sizeof(*log));
+	int r;
+
+	if (!log)
+		return error_memory(err);
+	log->payload = flat_take(payload);
+	log->flat = buf_slice(&log->payload);
+	r = flat_verify(log->flat, &log_schema, err);
+	if (r < 0)
+		return r;
+	log->root = flat_root(log->flat);
+	for (unsigned int i = 0; i < TXLOG_N_LISTS; i++)
+		log->lists[i] = flat_child(log->flat, log->root, LOG_LISTS + i);
+	log->chunks = flat_child(log->flat, log->root, LOG_CHUNKS);
+	log->moves = flat_child(log->flat, log->root, LOG_MOVES);
+	r = check_order(log, err);
+	if (r < 0)
+		return r;
+	*ret_log = TAKE(log);
+	return 0;
+}
+
+struct txlog *txlog_free(struct txlog *log)
+{
+	if (!log)
+		return NULL;
+	buf_done(&log->payload);
+	free(log);
+	return NULL;
+}
+
+const struct id12 *txlog_id(const struct txlog *log)
+{
+	return (const struct id12 *)(log->flat.data + flat_field(log->flat, log->root, LOG_ID));
+}
+
+const struct id8 *txlog_ids(const struct txlog *log, enum txlog_list list, uint32_t *ret_n)
+{
+	*ret_n = flat_count(log->flat, log->lists[list]);
+	return (const struct id8 *)(log->flat.data + log->lists[list] + 4);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	return id8_compare(a, b);
+}
+
+bool txlog_has(const struct txlog *log, enum txlog_list list, const struct id8 *id)
+{
+	uint32_t n;
+	const struct id8 *ids = txlog_ids(log, list, &n);
+
+	return bsearch(id, ids, n, sizeof(*ids), compare_ids) != NULL;
+}
+
+uint32_t txlog_n_arrays(const struct txlog *log)
+{
+	return flat_count(log->flat, log->chunks);
+}
+
+struct id8 txlog_array(const struct txlog *log, uint32_t i, uint32_t *ret_n_chunks)
+{
+	uint32_t table = flat_item(log->flat, log->chunks, i);
+	struct id8 node;
+
+	memcpy(&node, log->flat.data + flat_field(log->flat, table, CHUNKS_NODE_ID), sizeof(node));
+	*ret_n_chunks = flat_count(log->flat, flat_child(log->flat, table, CHUNKS_CHUNKS));
+	return node;
+}
+
+const uint32_t *txlog_chunk(const struct txlog *log, uint32_t i, uint32_t chunk,
+			    uint32_t *ret_n_dims)
+{
+	uint32_t array = flat_item(log->flat, log->chunks, i);
+	uint32_t table = flat_item(log->flat, flat_child(log->flat, array, CHUNKS_CHUNKS), chunk);
+	uint32_t coords = flat_child(log->flat, table, COORDS_COORDS);
+
+	*ret_n_dims = flat_count(log->flat, coords);
+	return (const uint32_t *)(const void *)(log->flat.data + coords + 4);
+}
+
+int txlog_find_array(const struct txlog *log, const struct id8 *id, uint32_t *ret_i)
+{
+	uint32_t low = 0, high = txlog_n_arrays(log);
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2, n;
+		struct id8 node = txlog_array(log, middle, &n);
+		int order = id8_compare(&node, id);
+
+		if (order == 0) {
+			*ret_i = middle;
+			return 0;
+		}
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return SNAPSHOT_ABSENT;
+}
+
+bool txlog_has_chunk(const struct txlog *log, uint32_t i, const uint32_t *index, uint32_t n_dims)
+{
+	uint32_t low = 0, high;
+
+	(void)txlog_array(log, i, &high);
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2, n;
+		const uint32_t *coords = txlog_chunk(log, i, middle, &n);
+		int order = compare_coords(coords, n, index, n_dims);
+
+		if (order == 0)
+			return true;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+uint32_t txlog_n_moves(const struct txlog *log)
+{
+	return flat_count(log->flat, log->moves);
+}
+
+struct txlog_move txlog_move(const struct txlog *log, uint32_t i)
+{
+	uint32_t table = flat_item(log->flat, log->moves, i);
+	struct txlog_move move = {
+		.from = flat_get_bytes(log->flat, table, MOVE_FROM),
+		.to = flat_get_bytes(log->flat, table, MOVE_TO),
+		.type = flat_get_u8(log->flat, table, MOVE_TYPE, NODE_GROUP) == NODE_ARRAY
+				? NODE_ARRAY
+				: NODE_GROUP,
+	};
+
+	memcpy(&move.node, log->flat.data + flat_field(log->flat, table, MOVE_NODE_ID),
+	       sizeof(move.node));
+	return move;
+}
+
+bool txlog_is_empty(const struct txlog *log)
+{
+	for (unsigned int i = 0; i < TXLOG_N_LISTS; i++)
+		if (flat_count(log->flat, log->lists[i]))
+			return false;
+	return txlog_n_arrays(log) == 0 && txlog_n_moves(log) == 0;
+}
+
+int path_compare_segments(struct slice a, struct slice b)
+{
+	size_t n = a.size < b.size ? a.size : b.size;
+
+	for (size_t i = 0; i < n; i++) {
+		if (a.data[i] == b.data[i])
+			continue;
+		/* The path whose segment ends here comes first. */
+		if (a.data[i] == '/' || b.data[i] == '/')
+			return a.data[i] == '/' ? -1 : 1;
+		return a.data[i] < b.data[i] ? -1 : 1;
+	}
+	return (a.size > b.size) - (a.size < b.size);
+}
+
+DEFINE_VEC(handles, uint32_t);
+
+struct encoder {
+	struct flat_builder flat;
+	struct handles handles;
+	struct error *err;
+};
+
+/* The vector of what was gathered since @base. */
+static uint32_t put_gathered(struct encoder *e, size_t base)
+{
+	uint32_t handle = flat_put_offsets(&e->flat, e->handles.items + base, e->handles.n - base);
+
+	e->handles.n = base;
+	return handle;
+}
+
+static int check_draft(const struct txlog_draft *draft, struct error *err)
+{
+	for (unsigned int list = 0; list < TXLOG_N_LISTS; list++)
+		for (uint32_t i = 1; i < draft->lists[list].n; i++)
+			if (id8_compare(&draft->lists[list].ids[i - 1],
+					&draft->lists[list].ids[i]) >= 0)
+				return error_set(err, ERR_ARGUMENT, "node ids are not sorted");
+	for (uint32_t i = 1; i < draft->n_chunks; i++)
+		if (id8_compare(&draft->chunks[i - 1].node, &draft->chunks[i].node) >= 0)
+			return error_set(err, ERR_ARGUMENT, "arrays are not sorted by id");
+	for (uint32_t i = 1; i < draft->n_moves; i++)
+		if (path_compare_segments(draft->moves[i - 1].to, draft->moves[i].to) >= 0)
+			return error_set(err, ERR_ARGUMENT, "moves are not sorted by target");
+	return 0;
+}
+
+static const uint32_t *chunk_coords(const struct draft_chunks *chunks, size_t i, uint32_t *ret_n)
+{
+	if (chunks->next)
+		return chunks->next(chunks->argument, i, ret_n);
+	*ret_n = chunks->n_dims;
+	return chunks->coords + i * chunks->n_dims;
+}
+
+static int put_chunks(struct encoder *e, const struct draft_chunks *chunks)
+{
+	size_t base = e->handles.n;
+	uint32_t vector;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < chunks->n_chunks; i++) {
+		uint32_t n;
+		const uint32_t *coords = chunk_coords(chunks, i, &n);
+
+		r = handles_push(&e->handles, flat_put_numbers_table(&e->flat, coords, n), e->err);
+	}
+	vector = put_gathered(e, base);
+	if (r < 0)
+		return r;
+	flat_table_begin(&e->flat);
+	flat_add_offset(&e->flat, CHUNKS_CHUNKS, vector);
+	flat_add(&e->flat, CHUNKS_NODE_ID, chunks->node.bytes, sizeof(chunks->node.bytes), 1);
+	return handles_push(&e->handles, flat_table_end(&e->flat), e->err);
+}
+
+static int put_move(struct encoder *e, const struct txlog_move *move)
+{
+	uint32_t from = flat_put_string(&e->flat, move->from);
+	uint32_t to = flat_put_string(&e->flat, move->to);
+
+	flat_table_begin(&e->flat);
+	flat_add_offset(&e->flat, MOVE_FROM, from);
+	flat_add_offset(&e->flat, MOVE_TO, to);
+	flat_add(&e->flat, MOVE_NODE_ID, move->node.bytes, sizeof(move->node.bytes), 1);
+	flat_add_u8(&e->flat, MOVE_TYPE, (uint8_t)move->type);
+	return handles_push(&e->handles, flat_table_end(&e->flat), e->err);
+}
+
+static int put_log(struct encoder *e, const struct txlog_draft *draft, uint32_t *ret_root)
+{
+	uint32_t lists[TXLOG_N_LISTS], chunks, moves;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < draft->n_chunks; i++)
+		r = put_chunks(e, &draft->chunks[i]);
+	chunks = put_gathered(e, 0);
+	for (uint32_t i = 0; r == 0 && i < draft->n_moves; i++)
+		r = put_move(e, &draft->moves[i]);
+	moves = put_gathered(e, 0);
+	if (r < 0)
+		return r;
+	for (unsigned int i = 0; i < TXLOG_N_LISTS; i++)
+		lists[i] = flat_put_vector(&e->flat, draft->lists[i].ids, draft->lists[i].n,
+					   sizeof(struct id8), 1);
+	flat_table_begin(&e->flat);
+	for (unsigned int i = 0; i < TXLOG_N_LISTS; i++)
+		flat_add_offset(&e->flat, LOG_LISTS + i, lists[i]);
+	flat_add_offset(&e->flat, LOG_CHUNKS, chunks);
+	flat_add_offset(&e->flat, LOG_MOVES, moves);
+	flat_add(&e->flat, LOG_ID, draft->id.bytes, sizeof(draft->id.bytes), 1);
+	*ret_root = flat_table_end(&e->flat);
+	return 0;
+}
+
+int txlog_encode(const struct txlog_draft *draft, struct buf *out, struct error *err)
+{
+	struct encoder e = {.flat = FLAT_BUILDER_INIT, .err = err};
+	uint32_t root;
+	int r;
+
+	r = check_draft(draft, err);
+	if (r == 0)
+		r = put_log(&e, draft, &root);
+	if (r == 0)
+		r = flat_builder_end(&e.flat, root, out, err);
+	flat_builder_done(&e.flat);
+	handles_done(&e.handles);
+	return r;
+}
