@@ -472,7 +472,7 @@ static void describe_time(struct slice s4, const struct product *product, struct
 	int64_t time = forecast_time(OCTET(s4, 19 + product->shift));
 
 	/* At hour 0 some producers write no time range at all. */
-	if (!has(s4, spec, 7) || *OCTET(s4, ranges) == 0) {
+	if (ranges == 0 || !has(s4, spec, 7) || *OCTET(s4, ranges) == 0) {
 		format_instant(time, unit, info->time, sizeof(info->time));
 		return;
 	}

@@ -136,6 +136,12 @@ static int bad(struct error *err, uint64_t offset, const char *what)
 	return SCAN_BAD;
 }
 
+static int bad_message(struct error *err, const char *what)
+{
+	error_set(err, ERR_FORMAT, "%s", what);
+	return SCAN_BAD;
+}
+
 static int scan_section(struct scan *scan, uint64_t pos, uint64_t end, struct field *field,
 			int discipline, const struct grib_entry *like, struct entries *entries,
 			uint64_t *ret_length, struct error *err)
@@ -207,7 +213,7 @@ static int scan_edition_2(struct scan *scan, const struct grib_entry *like, stru
 		pos += length;
 	}
 	if (entries->n == 0)
-		return bad(err, like->offset, "no field in the message");
+		return bad_message(err, "it holds no field");
 	return 0;
 }
 
@@ -307,7 +313,7 @@ static int scan_message(struct scan *scan, struct grib_entry *like, struct entri
 			return r;
 	}
 	if (like->length < 20 || like->length > left)
-		return bad(err, like->offset, "the length in section 0 is wrong, message");
+		return bad_message(err, "its length in section 0 is wrong");
 	if (edition == 1)
 		r = scan_edition_1(scan, like, entries, err);
 	else
@@ -319,7 +325,7 @@ static int scan_message(struct scan *scan, struct grib_entry *like, struct entri
 	if (r < 0)
 		return r;
 	if (memcmp(bytes, "7777", END_LENGTH) != 0)
-		return bad(err, like->offset, "no 7777 at the end of the message");
+		return bad_message(err, "no 7777 at its end");
 	return 0;
 }
 
