@@ -99,9 +99,11 @@ int64_t time_from_civil(const struct civil *civil)
 
 static void format_date_and_clock(const struct civil *civil, char text[TIME_TEXT_MAX])
 {
-	snprintf(text, TIME_TEXT_MAX - sizeof(".000000Z"), "%04" PRId64 "-%02u-%02uT%02u:%02u:%02u",
-		 civil->year, (uint8_t)civil->month, (uint8_t)civil->day, (uint8_t)civil->hour,
-		 (uint8_t)civil->minute, (uint8_t)civil->second);
+	int width = civil->year < 0 ? 5 : 4;
+
+	snprintf(text, TIME_TEXT_MAX - sizeof(".000000Z"), "%0*" PRId64 "-%02u-%02uT%02u:%02u:%02u",
+		 width, civil->year, (uint8_t)civil->month, (uint8_t)civil->day,
+		 (uint8_t)civil->hour, (uint8_t)civil->minute, (uint8_t)civil->second);
 }
 
 void time_format_micros(int64_t time, char text[TIME_TEXT_MAX])

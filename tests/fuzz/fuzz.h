@@ -3,7 +3,7 @@
 
 /*
  * A fuzz target is one function.  libFuzzer calls it in a build with -Dfuzz=true; in all others
- * replay.c calls it with each file of the kept corpus.
+ * replay.c calls it with each file of the kept corpus and with variants of it.
  */
 
 #include <stddef.h>
