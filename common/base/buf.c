@@ -97,7 +97,7 @@ int buf_extend(struct buf *buf, size_t size, uint8_t **ret_bytes, struct error *
 
 	if (r < 0)
 		return r;
-	*ret_bytes = buf->data + buf->size;
+	*ret_bytes = buf->data ? buf->data + buf->size : NULL;
 	buf->size += size;
 	return 0;
 }
