@@ -6,16 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names from outside must not smuggle line breaks or terminal codes into a log. */
-static void error_sanitize(char *text)
-{
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c < 0x20 || c == 0x7f)
-			*text = '?';
-	}
-}
+#include "base/text.h"
 
 int error_set(struct error *err, int kind, const char *format, ...)
 {
@@ -27,7 +18,7 @@ int error_set(struct error *err, int kind, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(err->text, sizeof(err->text), format, args);
 	va_end(args);
-	error_sanitize(err->text);
+	text_sanitize(err->text);
 	return kind;
 }
 
@@ -75,7 +66,7 @@ int error_set_errno(struct error *err, int errnum, const char *format, ...)
 	used = strlen(err->text);
 	snprintf(err->text + used, sizeof(err->text) - used, ": %s",
 		 strerror_r(errnum, cause, sizeof(cause)));
-	error_sanitize(err->text);
+	text_sanitize(err->text);
 	return kind;
 }
 
@@ -93,7 +84,7 @@ int error_prefix(struct error *err, const char *format, ...)
 	va_end(args);
 	used = strlen(err->text);
 	snprintf(err->text + used, sizeof(err->text) - used, ": %s", old);
-	error_sanitize(err->text);
+	text_sanitize(err->text);
 	return err->kind;
 }
 

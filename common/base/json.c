@@ -6,265 +6,10 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/json-internal.h"
 #include "base/text.h"
 
-#define JSON_DEPTH_MAX 128
-
-/* Parsing: one pass over the whole text, which every other function then relies on. */
-
-struct parser {
-	const uint8_t *start, *at, *end;
-	struct error *err;
-};
-
-static int parse_value(struct parser *parser, unsigned int depth);
-
-static int parse_error(struct parser *parser, const char *cause)
-{
-	return error_set(parser->err, ERR_FORMAT, "byte %td: %s", parser->at - parser->start,
-			 parser->at == parser->end ? "ends too early" : cause);
-}
-
-static bool is_blank(uint8_t c)
-{
-	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
-
-static bool is_digit(uint8_t c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static void skip_blanks(struct parser *parser)
-{
-	while (parser->at < parser->end && is_blank(*parser->at))
-		parser->at++;
-}
-
-static bool take(struct parser *parser, uint8_t c)
-{
-	if (parser->at == parser->end || *parser->at != c)
-		return false;
-	parser->at++;
-	return true;
-}
-
-static bool take_word(struct parser *parser, const char *word)
-{
-	size_t size = strlen(word);
-
-	if ((size_t)(parser->end - parser->at) < size || memcmp(parser->at, word, size) != 0)
-		return false;
-	parser->at += size;
-	return true;
-}
-
-static bool take_digits(struct parser *parser)
-{
-	const uint8_t *first = parser->at;
-
-	while (parser->at < parser->end && is_digit(*parser->at))
-		parser->at++;
-	return parser->at > first;
-}
-
-static int parse_number(struct parser *parser)
-{
-	take(parser, '-');
-	if (take_word(parser, "Infinity"))
-		return 0;
-	if (!take(parser, '0') && !take_digits(parser))
-		return parse_error(parser, "expected a digit");
-	if (take(parser, '.') && !take_digits(parser))
-		return parse_error(parser, "expected a digit");
-	if (!take(parser, 'e') && !take(parser, 'E'))
-		return 0;
-	if (!take(parser, '-'))
-		take(parser, '+');
-	if (!take_digits(parser))
-		return parse_error(parser, "expected a digit");
-	return 0;
-}
-
-static int hex_value(uint8_t c)
-{
-	if (is_digit(c))
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Four hex digits, or -1. */
-static int32_t read_unit(const uint8_t *at, const uint8_t *end)
-{
-	int32_t unit = 0;
-
-	if (end - at < 4)
-		return -1;
-	for (int i = 0; i < 4; i++) {
-		int digit = hex_value(at[i]);
-
-		if (digit < 0)
-			return -1;
-		unit = unit << 4 | digit;
-	}
-	return unit;
-}
-
-static bool is_high_surrogate(int32_t unit)
-{
-	return unit >= 0xd800 && unit <= 0xdbff;
-}
-
-static bool is_low_surrogate(int32_t unit)
-{
-	return unit >= 0xdc00 && unit <= 0xdfff;
-}
-
-/* Stands after the 'u'. */
-static int parse_unicode_escape(struct parser *parser)
-{
-	int32_t unit = read_unit(parser->at, parser->end);
-
-	if (unit < 0)
-		return parse_error(parser, "expected four hex digits");
-	if (is_low_surrogate(unit))
-		return parse_error(parser, "half of a surrogate pair");
-	parser->at += 4;
-	if (!is_high_surrogate(unit))
-		return 0;
-	if (!take_word(parser, "\\u") || !is_low_surrogate(read_unit(parser->at, parser->end)))
-		return parse_error(parser, "half of a surrogate pair");
-	parser->at += 4;
-	return 0;
-}
-
-/* Stands after the backslash. */
-static int parse_escape(struct parser *parser)
-{
-	if (take(parser, 'u'))
-		return parse_unicode_escape(parser);
-	if (parser->at == parser->end || !*parser->at || !strchr("\"\\/bfnrt", *parser->at))
-		return parse_error(parser, "unknown escape");
-	parser->at++;
-	return 0;
-}
-
-static bool is_plain(uint8_t c)
-{
-	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
-}
-
-/* One character that is neither plain nor the quote at the end. */
-static int parse_character(struct parser *parser)
-{
-	struct slice rest = slice_of(parser->at, (size_t)(parser->end - parser->at));
-	size_t n = text_utf8_length(rest);
-
-	if (take(parser, '\\'))
-		return parse_escape(parser);
-	if (n == 1)
-		return parse_error(parser, "control character in a string");
-	if (n == 0)
-		return parse_error(parser, "not UTF-8");
-	parser->at += n;
-	return 0;
-}
-
-static int parse_string(struct parser *parser)
-{
-	int r = 0;
-
-	if (!take(parser, '"'))
-		return parse_error(parser, "expected a string");
-	while (r == 0) {
-		while (parser->at < parser->end && is_plain(*parser->at))
-			parser->at++;
-		if (take(parser, '"'))
-			break;
-		r = parse_character(parser);
-	}
-	return r;
-}
-
-static int parse_array(struct parser *parser, unsigned int depth)
-{
-	int r;
-
-	skip_blanks(parser);
-	if (take(parser, ']'))
-		return 0;
-	do {
-		r = parse_value(parser, depth);
-		if (r < 0)
-			return r;
-	} while (take(parser, ','));
-	return take(parser, ']') ? 0 : parse_error(parser, "expected ',' or ']'");
-}
-
-static int parse_member(struct parser *parser, unsigned int depth)
-{
-	int r;
-
-	skip_blanks(parser);
-	r = parse_string(parser);
-	if (r < 0)
-		return r;
-	skip_blanks(parser);
-	if (!take(parser, ':'))
-		return parse_error(parser, "expected ':'");
-	return parse_value(parser, depth);
-}
-
-static int parse_object(struct parser *parser, unsigned int depth)
-{
-	int r;
-
-	skip_blanks(parser);
-	if (take(parser, '}'))
-		return 0;
-	do {
-		r = parse_member(parser, depth);
-		if (r < 0)
-			return r;
-	} while (take(parser, ','));
-	return take(parser, '}') ? 0 : parse_error(parser, "expected ',' or '}'");
-}
-
-static int parse_bare_value(struct parser *parser, unsigned int depth)
-{
-	if (parser->at < parser->end && *parser->at == '"')
-		return parse_string(parser);
-	if (depth == JSON_DEPTH_MAX && parser->at < parser->end &&
-	    (*parser->at == '[' || *parser->at == '{'))
-		return parse_error(parser, "more than 128 levels");
-	if (take(parser, '{'))
-		return parse_object(parser, depth + 1);
-	if (take(parser, '['))
-		return parse_array(parser, depth + 1);
-	if (take_word(parser, "true") || take_word(parser, "false") || take_word(parser, "null") ||
-	    take_word(parser, "NaN"))
-		return 0;
-	if (parser->at < parser->end &&
-	    (is_digit(*parser->at) || *parser->at == '-' || *parser->at == 'I'))
-		return parse_number(parser);
-	return parse_error(parser, "expected a value");
-}
-
-/* The value and the blanks around it. */
-static int parse_value(struct parser *parser, unsigned int depth)
-{
-	int r;
-
-	skip_blanks(parser);
-	r = parse_bare_value(parser, depth);
-	if (r < 0)
-		return r;
-	skip_blanks(parser);
-	return 0;
-}
-
-static enum json_type type_of(uint8_t first)
+enum json_type json_type_of(uint8_t first)
 {
 	switch (first) {
 	case '{':
@@ -281,34 +26,6 @@ static enum json_type type_of(uint8_t first)
 	default:
 		return JSON_NUMBER;
 	}
-}
-
-static struct slice trim(struct slice text)
-{
-	while (text.size && is_blank(text.data[text.size - 1]))
-		text.size--;
-	while (text.size && is_blank(text.data[0]))
-		text = slice_sub(text, 1, SIZE_MAX);
-	return text;
-}
-
-int json_parse(struct slice text, struct json *ret_value, struct error *err)
-{
-	struct parser parser = {.err = err};
-	int r;
-
-	if (text.size == 0)
-		return error_set(err, ERR_FORMAT, "byte 0: ends too early");
-	parser.start = parser.at = text.data;
-	parser.end = text.data + text.size;
-	r = parse_value(&parser, 0);
-	if (r < 0)
-		return r;
-	if (parser.at < parser.end)
-		return parse_error(&parser, "more after the value");
-	ret_value->span = trim(text);
-	ret_value->type = type_of(ret_value->span.data[0]);
-	return 0;
 }
 
 /* Walking: the text is valid, so finding where a value ends takes no grammar. */
@@ -350,7 +67,7 @@ static size_t word_size(struct slice text)
 {
 	size_t i = 0;
 
-	while (i < text.size && text.data[i] != ',' && !is_blank(text.data[i]))
+	while (i < text.size && text.data[i] != ',' && !json_is_blank(text.data[i]))
 		i++;
 	return i;
 }
@@ -358,7 +75,7 @@ static size_t word_size(struct slice text)
 /* Takes the value that @rest starts with. */
 static struct json next_value(struct slice *rest)
 {
-	struct json value = {.type = type_of(rest->data[0])};
+	struct json value = {.type = json_type_of(rest->data[0])};
 	size_t size;
 
 	if (value.type == JSON_STRING)
@@ -374,7 +91,7 @@ static struct json next_value(struct slice *rest)
 
 static void skip_to(struct slice *rest, uint8_t separator)
 {
-	while (rest->size && (is_blank(rest->data[0]) || rest->data[0] == separator))
+	while (rest->size && (json_is_blank(rest->data[0]) || rest->data[0] == separator))
 		*rest = slice_sub(*rest, 1, SIZE_MAX);
 }
 
@@ -499,13 +216,13 @@ static size_t encode_utf8(uint32_t c, uint8_t out[4])
 static uint32_t unescape_unicode(struct slice text, size_t at, size_t *ret_used)
 {
 	const uint8_t *end = text.data + text.size;
-	int32_t unit = read_unit(text.data + at, end);
+	int32_t unit = json_read_unit(text.data + at, end);
 	int32_t low;
 
 	*ret_used = 4;
-	if (!is_high_surrogate(unit) || text.size - at < 10)
+	if (!json_is_high_surrogate(unit) || text.size - at < 10)
 		return unit < 0 ? 0xfffd : (uint32_t)unit;
-	low = read_unit(text.data + at + 6, end);
+	low = json_read_unit(text.data + at + 6, end);
 	*ret_used = 10;
 	return 0x10000 + ((uint32_t)(unit - 0xd800) << 10) + (uint32_t)(low - 0xdc00);
 }
@@ -658,7 +375,7 @@ static bool multiply_out(struct slice digits, int64_t zeros, uint64_t *ret_value
 	uint64_t value = 0;
 
 	for (size_t i = 0; i < digits.size; i++) {
-		if (!is_digit(digits.data[i]))
+		if (!text_is_digit(digits.data[i]))
 			continue;
 		if (__builtin_mul_overflow(value, 10, &value) ||
 		    __builtin_add_overflow(value, (uint64_t)(digits.data[i] - '0'), &value))
@@ -680,7 +397,7 @@ static int read_whole(const struct json *value, uint64_t *ret_value, struct erro
 	int64_t zeros = read_exponent(number, digits.size);
 	const uint8_t *point;
 
-	if (value->type != JSON_NUMBER || !number.size || !is_digit(number.data[0]))
+	if (value->type != JSON_NUMBER || !number.size || !text_is_digit(number.data[0]))
 		return no_number(value, "no whole number", err);
 	point = memchr(digits.data, '.', digits.size);
 	if (point)
@@ -745,159 +462,4 @@ int json_bool(const struct json *value, bool *ret_value, struct error *err)
 		return no_number(value, "neither true nor false", err);
 	*ret_value = value->span.data[0] == 't';
 	return 0;
-}
-
-/* Writing */
-
-static int write_escape(struct buf *out, uint8_t c, struct error *err)
-{
-	static const char names[] = "\bb\ff\nn\rr\tt\"\"\\\\";
-
-	for (size_t i = 0; i + 1 < sizeof(names); i += 2) {
-		if ((uint8_t)names[i] == c)
-			return buf_printf(out, err, "\\%c", names[i + 1]);
-	}
-	return buf_printf(out, err, "\\u%04x", c);
-}
-
-/* Bytes at the start of @text that a JSON string holds as they are. */
-static size_t verbatim_size(struct slice text)
-{
-	size_t at = 0;
-
-	while (at < text.size) {
-		struct slice rest = slice_sub(text, at, SIZE_MAX);
-		size_t n = is_plain(rest.data[0]) ? 1 : text_utf8_length(rest);
-
-		if (n == 0 || (n == 1 && !is_plain(rest.data[0])))
-			break;
-		at += n;
-	}
-	return at;
-}
-
-int json_write_text(struct buf *out, struct slice text, struct error *err)
-{
-	int r = buf_append_byte(out, '"', err);
-
-	while (r == 0 && text.size) {
-		size_t n = verbatim_size(text);
-
-		r = buf_append_slice(out, slice_sub(text, 0, n), err);
-		text = slice_sub(text, n, SIZE_MAX);
-		if (r < 0 || text.size == 0)
-			break;
-		r = text.data[0] < 0x80 ? write_escape(out, text.data[0], err)
-					: buf_append_text(out, "\xef\xbf\xbd", err);
-		text = slice_sub(text, 1, SIZE_MAX);
-	}
-	return r < 0 ? r : buf_append_byte(out, '"', err);
-}
-
-int json_write_double(struct buf *out, double value, struct error *err)
-{
-	char text[32];
-
-	if (isnan(value))
-		return buf_append_text(out, "NaN", err);
-	if (isinf(value))
-		return buf_append_text(out, value < 0 ? "-Infinity" : "Infinity", err);
-	text_repr(value, text);
-	return buf_append_text(out, text, err);
-}
-
-/* Editing */
-
-/* Where @span begins in @document; ERR_ARGUMENT if it is no part of it. */
-static int place_of(struct slice document, struct slice span, size_t *ret_offset, struct error *err)
-{
-	uintptr_t start = (uintptr_t)document.data;
-	uintptr_t at = (uintptr_t)span.data;
-
-	if (at < start || at - start > document.size || span.size > document.size - (at - start))
-		return error_set(err, ERR_ARGUMENT, "value is no part of the document");
-	*ret_offset = at - start;
-	return 0;
-}
-
-int json_edit_replace(struct slice document, const struct json *value, struct slice replacement,
-		      struct buf *out, struct error *err)
-{
-	size_t offset;
-	int r;
-
-	r = place_of(document, value->span, &offset, err);
-	if (r < 0)
-		return r;
-	r = buf_append_slice(out, slice_sub(document, 0, offset), err);
-	if (r < 0)
-		return r;
-	r = buf_append_slice(out, replacement, err);
-	if (r < 0)
-		return r;
-	offset += value->span.size;
-	return buf_append_slice(out, slice_sub(document, offset, SIZE_MAX), err);
-}
-
-/* Copies a document member by member; @done is what was copied or left out so far. */
-struct removal {
-	struct slice document;
-	size_t done;
-	size_t end_of_last; /* where the member before ends, removed or not */
-	bool kept_one;
-	bool skip_to_next; /* a first member went, so the comma behind it goes too */
-};
-
-/* Copies up to @offset. */
-static int removal_copy(struct removal *removal, size_t offset, struct buf *out, struct error *err)
-{
-	struct slice rest = slice_sub(removal->document, removal->done, offset - removal->done);
-
-	removal->done = offset;
-	return buf_append_slice(out, rest, err);
-}
-
-/* Member in bytes [@start, @end) of the document. */
-static int removal_step(struct removal *removal, size_t start, size_t end, bool remove,
-			struct buf *out, struct error *err)
-{
-	int r = 0;
-
-	if (removal->skip_to_next)
-		removal->done = start;
-	removal->skip_to_next = false;
-	if (remove) {
-		r = removal_copy(removal, removal->kept_one ? removal->end_of_last : start, out,
-				 err);
-		removal->done = end;
-		removal->skip_to_next = !removal->kept_one;
-	} else {
-		removal->kept_one = true;
-	}
-	removal->end_of_last = end;
-	return r;
-}
-
-int json_edit_remove(struct slice document, const struct json *object, const char *name,
-		     struct buf *out, struct error *err)
-{
-	struct removal removal = {.document = document};
-	struct json key, item;
-	size_t start;
-	int r;
-
-	r = place_of(document, object->span, &start, err);
-	if (r < 0)
-		return r;
-	if (object->type != JSON_OBJECT)
-		return buf_append_slice(out, document, err);
-	JSON_EACH (object, &key, item) {
-		size_t from = (size_t)(key.span.data - document.data);
-		size_t to = (size_t)(item.span.data - document.data) + item.span.size;
-
-		r = removal_step(&removal, from, to, json_is_text(&key, name), out, err);
-		if (r < 0)
-			return r;
-	}
-	return removal_copy(&removal, document.size, out, err);
 }

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "base/time.h"
 
 #define MESSAGE_MAX 1024
@@ -50,20 +51,9 @@ static const char *level_name(enum log_level level)
 	return names[level];
 }
 
-/* A message may hold names from outside: they must not add lines or terminal codes. */
-static void sanitize(char *text)
-{
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c < 0x20 || c == 0x7f)
-			*text = '?';
-	}
-}
-
 static int print_text(struct buf *line, enum log_level level, char *message)
 {
-	sanitize(message);
+	text_sanitize(message);
 	return buf_printf(line, NULL, "%s: %s\n", level_name(level), message);
 }
 

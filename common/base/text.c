@@ -12,14 +12,19 @@
 
 #include "base/cleanup.h"
 
-static bool is_digit(uint8_t c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static bool is_alnum(uint8_t c)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+	return text_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+void text_sanitize(char *text)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c < 0x20 || c == 0x7f)
+			*text = '?';
+	}
 }
 
 int text_u64(struct slice text, uint64_t *ret_value, struct error *err)
@@ -29,7 +34,7 @@ int text_u64(struct slice text, uint64_t *ret_value, struct error *err)
 	if (text.size == 0)
 		return error_set(err, ERR_ARGUMENT, "'' is no whole number");
 	for (size_t i = 0; i < text.size; i++) {
-		if (!is_digit(text.data[i]))
+		if (!text_is_digit(text.data[i]))
 			return error_set(err, ERR_ARGUMENT, "'%.*s' is no whole number",
 					 SLICE_SHOW(text));
 		if (__builtin_mul_overflow(value, 10, &value) ||
@@ -61,7 +66,7 @@ static size_t count_digits(struct slice text, size_t at)
 {
 	size_t n = 0;
 
-	while (at + n < text.size && is_digit(text.data[at + n]))
+	while (at + n < text.size && text_is_digit(text.data[at + n]))
 		n++;
 	return n;
 }
@@ -252,9 +257,9 @@ int text_percent_encode(struct slice text, const char *keep, struct buf *out, st
 	return r;
 }
 
-static int hex_value(uint8_t c)
+int text_hex_value(uint8_t c)
 {
-	if (is_digit(c))
+	if (text_is_digit(c))
 		return c - '0';
 	if (c >= 'a' && c <= 'f')
 		return c - 'a' + 10;
@@ -274,8 +279,8 @@ int text_percent_decode(struct slice text, struct buf *out, struct error *err)
 			r = buf_append_byte(out, text.data[i], err);
 			continue;
 		}
-		high = i + 1 < text.size ? hex_value(text.data[i + 1]) : -1;
-		low = i + 2 < text.size ? hex_value(text.data[i + 2]) : -1;
+		high = i + 1 < text.size ? text_hex_value(text.data[i + 1]) : -1;
+		low = i + 2 < text.size ? text_hex_value(text.data[i + 2]) : -1;
 		if (high < 0 || low < 0)
 			return error_set(err, ERR_FORMAT,
 					 "'%.*s' has a broken %% escape at byte %zu",
@@ -342,7 +347,7 @@ static struct decimal decimal_nearest(double value, int n)
 
 	snprintf(text, sizeof(text), "%.*e", n - 1, value);
 	for (next = text; *next != 'e'; next++) {
-		if (is_digit((uint8_t)*next))
+		if (text_is_digit((uint8_t)*next))
 			decimal.digits[decimal.n++] = *next;
 	}
 	decimal.point = atoi(next + 1) + 1;

@@ -16,6 +16,16 @@
 /* The two arguments of "%.*s" that show @slice in a message, at most 200 bytes of it. */
 #define SLICE_SHOW(slice) (int)((slice).size < 200 ? (slice).size : 200), (const char *)(slice).data
 
+static inline bool text_is_digit(uint8_t c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Value of a hex digit of either case, or -1. */
+int text_hex_value(uint8_t c);
+/* Control characters, which could add lines or terminal codes to a message, become '?'. */
+void text_sanitize(char *text);
+
 /* Decimal digits only, no sign, no blanks; ERR_ARGUMENT names the text.  Overflow is an error. */
 int text_u64(struct slice text, uint64_t *ret_value, struct error *err);
 /* As text_u64() with an optional '-' in front. */

@@ -122,18 +122,13 @@ void time_format_seconds(int64_t time, char text[TIME_TEXT_MAX])
 	strcat(text, "Z");
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* Exactly @digits digits. */
 static bool take_number(const char **at, int digits, int *ret_number)
 {
 	int number = 0;
 
 	for (; digits > 0; digits--, (*at)++) {
-		if (!is_digit(**at))
+		if (!text_is_digit((uint8_t) * *at))
 			return false;
 		number = number * 10 + (**at - '0');
 	}
@@ -177,9 +172,9 @@ static bool take_fraction(const char **at, int *ret_microsecond)
 	int micros = 0;
 	int scale = 100000;
 
-	if (!is_digit(**at))
+	if (!text_is_digit((uint8_t) * *at))
 		return false;
-	for (; is_digit(**at); (*at)++, scale /= 10)
+	for (; text_is_digit((uint8_t) * *at); (*at)++, scale /= 10)
 		micros += (**at - '0') * scale;
 	*ret_microsecond = micros;
 	return true;
@@ -272,7 +267,7 @@ int time_parse(const char *text, int64_t now, int64_t *ret_time, struct error *e
 
 	if (parse_rfc3339(text, ret_time))
 		return 0;
-	if (!is_digit(*text) || duration_parse(text, &age, NULL) < 0 ||
+	if (!text_is_digit((uint8_t)*text) || duration_parse(text, &age, NULL) < 0 ||
 	    __builtin_sub_overflow(now, age, &time))
 		return error_set(err, ERR_ARGUMENT,
 				 "'%s' is no time such as 2026-01-02T03:04:05Z, 2026-01-02 or 7d",

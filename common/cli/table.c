@@ -5,21 +5,12 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 
 void table_done(struct table *table)
 {
 	buf_done(&table->text);
 	table_cells_done(&table->ends);
-}
-
-static void sanitize(char *text)
-{
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c < 0x20 || c == 0x7f)
-			*text = '?';
-	}
 }
 
 /* Characters, not bytes, so that names beyond ASCII stay aligned. */
@@ -67,7 +58,7 @@ void table_cell(struct table *table, const char *format, ...)
 		error_memory(&table->err);
 		return;
 	}
-	sanitize(text);
+	text_sanitize(text);
 	add_cell(table, text);
 }
 
