@@ -94,27 +94,44 @@ def container(prefix):
             icechunk.containers_credentials({prefix: None}))
 
 
-@contextlib.contextmanager
-def mounted(url, folder, *options):
-    """Mounts a repository at @folder while the block runs; fails if the mount does not go away."""
+def start_mount(url, folder, *options):
+    """Starts refmtfs, in a session of its own, and returns it once the mount is there."""
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
         raise unittest.SkipTest("no /dev/fuse that can be opened")
     folder.mkdir(exist_ok=True)
     daemon = subprocess.Popen(
-        [program("REFMTFS"), str(url), str(folder), "-f", *options],
+        [program("REFMTFS"), str(url), str(folder), "-f", *options], start_new_session=True,
         stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
         wait_for(lambda: os.path.ismount(folder) or daemon.poll() is not None, "the mount")
         if daemon.poll() is not None:
             raise AssertionError("refmtfs ended: " + daemon.stderr.read().decode()[-3000:])
+    except BaseException:
+        kill_mount(daemon, folder)
+        raise
+    return daemon
+
+
+def kill_mount(daemon, folder):
+    """Kills refmtfs with all that it started, and takes the dead mount away."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(daemon.pid, signal.SIGKILL)
+    daemon.communicate()
+    subprocess.run(["fusermount3", "-u", "-z", str(folder)], stderr=subprocess.DEVNULL)
+
+
+@contextlib.contextmanager
+def mounted(url, folder, *options):
+    """Mounts a repository at @folder while the block runs; fails if the mount does not go away."""
+    daemon = start_mount(url, folder, *options)
+    try:
         yield folder
     finally:
         daemon.send_signal(signal.SIGTERM)
         try:
             errors = daemon.communicate(timeout=TIMEOUT)[1]
         except subprocess.TimeoutExpired:
-            subprocess.run(["fusermount3", "-u", "-z", str(folder)])
-            daemon.kill()
+            kill_mount(daemon, folder)
             raise AssertionError("refmtfs did not end on SIGTERM")
     if daemon.returncode != 0:
         raise AssertionError(f"refmtfs: exit status {daemon.returncode}: {errors.decode()[-3000:]}")

@@ -12,6 +12,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import time
 
 import icechunk
 import numpy as np
@@ -212,6 +213,30 @@ class Mount(peer.Case):
                     "mmap.mmap(fd, 0, access=mmap.ACCESS_READ)[0]\n")
             done = subprocess.run([sys.executable, "-c", code, chunk], capture_output=True)
             self.assertEqual(done.returncode, -signal.SIGBUS, done.stderr)
+
+    def test_killed_while_reading(self):
+        """The reader gets an error: not zeros, not the end of the file."""
+        daemon = peer.start_mount(self.archive.url, self.mountpoint, "--allow",
+                                  self.archive.prefix)
+        try:
+            chunk = self.mountpoint / self.archive.fields[0] / "c/0/0/0"
+            with open(chunk, "rb", buffering=0) as file:
+                os.killpg(daemon.pid, signal.SIGSTOP)
+                reader = subprocess.Popen(
+                    [sys.executable, "-c", "import os; os.write(1, b'x'); os.read(0, 100000)"],
+                    stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                self.assertEqual(reader.stdout.read(1), b"x")
+                time.sleep(0.5)  # it is in read() then, where nothing can be seen of it
+                self.assertIsNone(reader.poll())
+                os.killpg(daemon.pid, signal.SIGKILL)
+                errors = reader.communicate(timeout=peer.TIMEOUT)[1].decode()
+            self.assertIn("OSError", errors)
+            # What comes after finds a dead mount, which is no missing data either.
+            with self.assertRaises(OSError) as caught:
+                os.stat(chunk)
+            self.assertEqual(caught.exception.errno, errno.ENOTCONN)
+        finally:
+            peer.kill_mount(daemon, self.mountpoint)
 
     def test_without_permission(self):
         with peer.mounted(self.archive.url, self.mountpoint) as root:
