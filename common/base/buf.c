@@ -157,14 +157,3 @@ char *slice_dup(struct slice slice, struct error *err)
 	text[slice.size] = '\0';
 	return text;
 }
-
-struct slice slice_sub(struct slice slice, size_t offset, size_t size)
-{
-	if (slice.size == 0)
-		return slice;
-	if (offset > slice.size)
-		offset = slice.size;
-	if (size > slice.size - offset)
-		size = slice.size - offset;
-	return (struct slice){slice.data + offset, size};
-}

@@ -82,5 +82,15 @@ static inline bool slice_is(struct slice a, const char *text)
 int slice_compare(struct slice a, struct slice b);
 /* New NUL-terminated copy, or NULL with ERR_MEMORY; the caller frees it. */
 char *slice_dup(struct slice slice, struct error *err);
+
 /* @slice from @offset on, at most @size bytes; never beyond its end. */
-struct slice slice_sub(struct slice slice, size_t offset, size_t size);
+static inline struct slice slice_sub(struct slice slice, size_t offset, size_t size)
+{
+	if (slice.size == 0)
+		return slice;
+	if (offset > slice.size)
+		offset = slice.size;
+	if (size > slice.size - offset)
+		size = slice.size - offset;
+	return (struct slice){slice.data + offset, size};
+}

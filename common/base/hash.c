@@ -66,9 +66,13 @@ int base64_encode(struct slice bytes, struct buf *out, struct error *err)
 
 static int base64_value(uint8_t c)
 {
-	const char *digit = c ? strchr(base64_digits, c) : NULL;
-
-	return digit ? (int)(digit - base64_digits) : -1;
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
 /* Four digits, of which the last @padding are '='; the bits that no byte takes must be 0. */

@@ -91,8 +91,11 @@ static struct json next_value(struct slice *rest)
 
 static void skip_to(struct slice *rest, uint8_t separator)
 {
-	while (rest->size && (json_is_blank(rest->data[0]) || rest->data[0] == separator))
-		*rest = slice_sub(*rest, 1, SIZE_MAX);
+	size_t n = 0;
+
+	while (n < rest->size && (json_is_blank(rest->data[n]) || rest->data[n] == separator))
+		n++;
+	*rest = slice_sub(*rest, n, SIZE_MAX);
 }
 
 struct json_iter json_iter(const struct json *value)
@@ -320,6 +323,9 @@ bool json_is_text(const struct json *value, const char *text)
 	if (value->type != JSON_STRING)
 		return false;
 	rest = string_body(value);
+	/* Escapes are longer than what they stand for. */
+	if (rest.size < want.size)
+		return false;
 	while (rest.size) {
 		struct slice piece = next_piece(&rest, small);
 
