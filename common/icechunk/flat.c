@@ -312,7 +312,8 @@ static uint8_t *push(struct flat_builder *b, size_t size, size_t align)
 	if (align > b->align)
 		b->align = align;
 	b->size += pad;
-	memset(b->data + b->capacity - b->size, 0, pad);
+	if (pad)
+		memset(b->data + b->capacity - b->size, 0, pad);
 	b->size += size;
 	return b->data + b->capacity - b->size;
 }
@@ -348,7 +349,8 @@ static void align_vector(struct flat_builder *b, size_t size, size_t align)
 	if (align > b->align)
 		b->align = align;
 	b->size += pad;
-	memset(b->data + b->capacity - b->size, 0, pad);
+	if (pad)
+		memset(b->data + b->capacity - b->size, 0, pad);
 }
 
 uint32_t flat_put_string(struct flat_builder *b, struct slice text)
