@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "icechunk/config-internal.h"
+#include "icechunk/members.h"
+#include "icechunk/value.h"
+
+/* Records that replace as a whole, by the names of the members that lead there. */
+static bool replaces_whole(const char *record, const struct json *key)
+{
+	if (!record)
+		return json_is_text(key, "virtual_chunk_containers");
+	return strcmp(record, "manifest") == 0 &&
+	       (json_is_text(key, "preload") || json_is_text(key, "splitting"));
+}
+
+static int put_member(struct buf *out, bool *first, const struct json *key, struct error *err)
+{
+	int r = *first ? 0 : buf_append_byte(out, ',', err);
+
+	*first = false;
+	if (r == 0)
+		r = buf_append_slice(out, key->span, err);
+	return r < 0 ? r : buf_append_byte(out, ':', err);
+}
+
+static int get_by_key(const struct json *object, const struct json *key, struct json *ret_value,
+		      struct error *err)
+{
+	char *name;
+	int r = json_dup(key, &name, err);
+
+	if (r < 0)
+		return r;
+	r = json_get(object, name, ret_value);
+	free(name);
+	return r;
+}
+
+static int merge_records(const struct json *base, const struct json *over, const char *record,
+			 struct buf *out, struct error *err);
+
+/* The value of a member that both or only @base has. */
+static int merge_value(const struct json *key, const struct json *base, const struct json *over,
+		       const char *record, struct buf *out, struct error *err)
+{
+	const char *inner = !record && json_is_text(key, "manifest") ? "manifest" : "";
+
+	if (!over || over->type == JSON_NULL)
+		return buf_append_slice(out, base->span, err);
+	if (base->type != JSON_OBJECT || over->type != JSON_OBJECT || replaces_whole(record, key))
+		return buf_append_slice(out, over->span, err);
+	return merge_records(base, over, inner, out, err);
+}
+
+static int merge_base(const struct json *base, const struct json *over, const char *record,
+		      struct buf *out, bool *first, struct error *err)
+{
+	struct json key, value, other;
+	int r;
+
+	JSON_EACH (base, &key, value) {
+		r = get_by_key(over, &key, &other, err);
+		if (r < 0)
+			return r;
+		if (put_member(out, first, &key, err) < 0)
+			return ERR_MEMORY;
+		r = merge_value(&key, &value, r == 0 ? &other : NULL, record, out, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Members of @over that @base does not have. */
+static int merge_new(const struct json *base, const struct json *over, struct buf *out, bool *first,
+		     struct error *err)
+{
+	struct json key, value, other;
+	int r;
+
+	JSON_EACH (over, &key, value) {
+		r = get_by_key(base, &key, &other, err);
+		if (r == 0)
+			continue;
+		if (r > 0)
+			r = put_member(out, first, &key, err);
+		if (r == 0)
+			r = buf_append_slice(out, value.span, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int merge_records(const struct json *base, const struct json *over, const char *record,
+			 struct buf *out, struct error *err)
+{
+	bool first = true;
+	int r = buf_append_byte(out, '{', err);
+
+	if (r == 0)
+		r = merge_base(base, over, record, out, &first, err);
+	if (r == 0)
+		r = merge_new(base, over, out, &first, err);
+	return r < 0 ? r : buf_append_byte(out, '}', err);
+}
+
+int config_merge(const struct config *base, const struct config *over, struct config **ret_config,
+		 struct error *err)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(CONFIG_TEXT_MAX);
+	int r;
+
+	r = merge_records(&base->root, &over->root, NULL, &text, err);
+	return r < 0 ? r : config_from_json(buf_slice(&text), ret_config, err);
+}
+
+/* @value without members that are null, at every depth. */
+static int put_without_nulls(const struct json *value, struct buf *out, struct error *err)
+{
+	bool first = true, object = value->type == JSON_OBJECT;
+	struct json key, item;
+	int r;
+
+	if (!object && value->type != JSON_ARRAY)
+		return buf_append_slice(out, value->span, err);
+	r = buf_append_byte(out, object ? '{' : '[', err);
+	JSON_EACH (value, &key, item) {
+		if (r < 0)
+			return r;
+		if (object && item.type == JSON_NULL)
+			continue;
+		if (object)
+			r = put_member(out, &first, &key, err);
+		else if (!first)
+			r = buf_append_byte(out, ',', err);
+		first = false;
+		if (r == 0)
+			r = put_without_nulls(&item, out, err);
+	}
+	return r < 0 ? r : buf_append_byte(out, object ? '}' : ']', err);
+}
+
+/* One spelling for all records that say the same: members sorted, numbers by their value. */
+static int put_canonical(const struct json *record, struct buf *out, struct error *err)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(CONFIG_TEXT_MAX);
+	struct json stripped;
+	int r;
+
+	r = put_without_nulls(record, &text, err);
+	if (r == 0)
+		r = json_parse(buf_slice(&text), &stripped, err);
+	return r < 0 ? r : json_to_msgpack(&stripped, out, err);
+}
+
+int config_equal(const struct config *a, const struct config *b, bool *ret_equal, struct error *err)
+{
+	CLEANUP(buf_done) struct buf x = BUF_INIT(BUF_NO_LIMIT), y = BUF_INIT(BUF_NO_LIMIT);
+	int r;
+
+	r = put_canonical(&a->root, &x, err);
+	if (r == 0)
+		r = put_canonical(&b->root, &y, err);
+	if (r < 0)
+		return r;
+	*ret_equal = slice_equal(buf_slice(&x), buf_slice(&y));
+	return 0;
+}
