@@ -13,32 +13,44 @@
 /* A number and the bits before it in its first byte fit into 32 bits. */
 enum { WIDTH_MAX = 25, LANES = 8 };
 
+/*
+ * Eight numbers, four in each half of a register.  A half is filled from sixteen bytes that begin
+ * with its first number: four numbers of 25 bits take at most fourteen.
+ */
 struct pattern {
-	__m256i bytes;	/* first byte of each number */
-	__m256i shifts; /* bits before it there */
+	__m256i bytes;	/* for each byte of the result, which of its half */
+	__m256i shifts; /* bits before the number in its first byte */
 	__m128i down;	/* bits after it, once shifted up */
+	size_t upper;	/* bytes from the first half's to the second half's */
 };
 
 AVX2_INLINE struct pattern pattern_of(unsigned int bit, unsigned int width)
 {
-	const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-	__m256i bits = _mm256_add_epi32(_mm256_mullo_epi32(lane, _mm256_set1_epi32((int)width)),
-					_mm256_set1_epi32((int)bit));
+	const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 0, 1, 2, 3);
+	/* The first byte's index four times, then 3, 2, 1, 0 on top: the bytes come out swapped. */
+	const __m256i spread = _mm256_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12,
+						0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12);
+	unsigned int second = bit + 4 * width;
+	__m256i start =
+		_mm256_set_m128i(_mm_set1_epi32((int)(second % 8)), _mm_set1_epi32((int)bit));
+	__m256i bits =
+		_mm256_add_epi32(_mm256_mullo_epi32(lane, _mm256_set1_epi32((int)width)), start);
+	__m256i first = _mm256_shuffle_epi8(_mm256_srli_epi32(bits, 3), spread);
 
 	return (struct pattern){
-		.bytes = _mm256_srli_epi32(bits, 3),
+		.bytes = _mm256_add_epi8(first, _mm256_set1_epi32(0x00010203)),
 		.shifts = _mm256_and_si256(bits, _mm256_set1_epi32(7)),
 		.down = _mm_cvtsi32_si128(32 - (int)width),
+		.upper = second / 8,
 	};
 }
 
 AVX2_INLINE __m256i eight(const uint8_t *bytes, const struct pattern *p)
 {
-	const __m256i swap = _mm256_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12,
-					      3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
-	__m256i x = _mm256_i32gather_epi32((const int *)(const void *)bytes, p->bytes, 1);
+	__m128i low = _mm_loadu_si128((const __m128i *)(const void *)bytes);
+	__m128i high = _mm_loadu_si128((const __m128i *)(const void *)(bytes + p->upper));
+	__m256i x = _mm256_shuffle_epi8(_mm256_set_m128i(high, low), p->bytes);
 
-	x = _mm256_shuffle_epi8(x, swap);
 	return _mm256_srl_epi32(_mm256_sllv_epi32(x, p->shifts), p->down);
 }
 

@@ -169,6 +169,8 @@ static int open_image(struct image *image)
 	if (setjmp(png_jmpbuf(image->png)))
 		return ERR_FORMAT;
 	png_set_read_fn(image->png, image, on_read);
+	/* The chunks have checksums of their own; a second one over all pixels costs a tenth. */
+	png_set_option(image->png, PNG_IGNORE_ADLER32, PNG_OPTION_ON);
 	/* Nothing but the image itself is of use; other chunks could cost memory. */
 	png_set_keep_unknown_chunks(image->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
 	png_read_info(image->png, image->info);

@@ -313,6 +313,15 @@ void grib_sink_put(struct grib_sink *sink, const void *x, size_t n)
 
 static void fill_plain(struct grib_sink *sink, double value)
 {
+	static const double zero;
+
+	sink->position = sink->n;
+	/* No rain, no snow: nearly every constant field is zero, and nothing is faster than memset.
+	 */
+	if (memcmp(&value, &zero, sizeof(zero)) == 0) {
+		memset(sink->out, 0, sink->n * grib_type_size(sink->type));
+		return;
+	}
 	if (sink->type == GRIB_F64) {
 		double *out = (double *)(void *)sink->out;
 
@@ -324,7 +333,6 @@ static void fill_plain(struct grib_sink *sink, double value)
 		for (uint64_t i = 0; i < sink->n; i++)
 			out[i] = (float)value;
 	}
-	sink->position = sink->n;
 }
 
 void grib_sink_fill(struct grib_sink *sink, double value)
