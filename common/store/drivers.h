@@ -24,6 +24,18 @@ int store_memory_new(struct store **ret_store, struct error *err);
 /* The store in memory called @name, the same one for every caller until the process ends. */
 int store_memory_open(const char *name, struct store **ret_store, struct error *err);
 
+/* s3://bucket/prefix on Amazon or whatever speaks its protocol at the endpoint. */
+int store_s3_new(const char *url, const struct store_options *options, struct store **ret_store,
+		 struct error *err);
+
+/*
+ * A web server, read only.  Keys are names, percent-encoded on the way; with @as_stored they are
+ * the path and query of a URL as they stand, only illegal bytes are escaped.  A query of @url
+ * (a signature) goes with every request.
+ */
+int store_http_new(const char *url, bool as_stored, const struct store_options *options,
+		   struct store **ret_store, struct error *err);
+
 /* What the fault wrapper does at the chosen operation. */
 enum fault_kind {
 	FAULT_FAIL_BEFORE, /* ERR_NETWORK, nothing was done */

@@ -3,8 +3,11 @@
 
 #include <stdlib.h>
 
+#include "base/pool.h"
 #include "base/text.h"
 #include "store/drivers.h"
+
+enum { STORE_REMOVALS_AT_ONCE = 16 };
 
 static int store_open_memory(const char *url, struct store **ret_store, struct error *err)
 {
@@ -39,11 +42,14 @@ static int store_open_scheme(const char *url, const struct store_options *option
 {
 	struct slice scheme = store_scheme(url);
 
-	(void)options;
 	if (scheme.size == 0 || slice_is(scheme, "file"))
 		return store_open_file(url, ret_store, err);
 	if (slice_is(scheme, "memory"))
 		return store_open_memory(url, ret_store, err);
+	if (slice_is(scheme, "s3"))
+		return store_s3_new(url, options, ret_store, err);
+	if (slice_is(scheme, "http") || slice_is(scheme, "https"))
+		return store_http_new(url, false, options, ret_store, err);
 	return error_set(err, ERR_ARGUMENT, "cannot open '%s': unknown scheme '%.*s'", url,
 			 (int)scheme.size, (const char *)scheme.data);
 }
@@ -173,6 +179,31 @@ int store_remove(struct store *store, const char *key, struct error *err)
 		return store_refuse_write(store, err);
 	r = store->ops->remove(store, key, err);
 	return r < 0 ? store_failed(store, "remove", key, err) : r;
+}
+
+struct store_removal {
+	struct store *store;
+	const char *const *keys;
+};
+
+static int store_remove_one(void *argument, size_t i, struct error *err)
+{
+	const struct store_removal *removal = argument;
+
+	return store_remove(removal->store, removal->keys[i], err);
+}
+
+int store_remove_many(struct store *store, const char *const *keys, size_t n, struct error *err)
+{
+	struct store_removal removal = {store, keys};
+	int r;
+
+	if (!store->ops->remove || store->read_only)
+		return store_refuse_write(store, err);
+	if (!store->ops->remove_many)
+		return parallel_for(STORE_REMOVALS_AT_ONCE, n, store_remove_one, &removal, err);
+	r = store->ops->remove_many(store, keys, n, err);
+	return r < 0 ? store_failed(store, "remove objects of", "", err) : r;
 }
 
 int store_locked(struct store *store, int (*critical)(void *argument, struct error *err),

@@ -109,6 +109,10 @@ struct store_ops {
 	/* Removes the object; 0 also when it was not there. */
 	int (*remove)(struct store *store, const char *key, struct error *err);
 
+	/* Removes @n objects; optional.  After an error some are gone and some are not. */
+	int (*remove_many)(struct store *store, const char *const *keys, size_t n,
+			   struct error *err);
+
 	/*
 	 * Runs @critical while no other process of ours changes this store (an exclusive flock
 	 * for local folders); NULL where conditional writes need no such help.
@@ -135,9 +139,15 @@ struct store_options {
 	bool anonymous;	     /* send no credentials and look for none */
 	bool path_style;     /* s3: bucket in the path, not in the host name */
 	bool requester_pays;
-	bool allow_private;  /* addresses on loopback, link-local and private networks */
+	/*
+	 * Addresses on loopback, link-local and private networks may be talked to.  Set it for what
+	 * the user names, never for what a repository names without permission.
+	 */
+	bool allow_private;
 	bool read_only;	     /* refuse writes whatever the driver can do */
+	bool no_environment; /* no endpoint or region from the environment: for containers */
 	uint32_t timeout_ms; /* total deadline of one operation, 0 = 60 000 */
+	uint32_t stall_ms;   /* without progress, 0 = 15 000 */
 };
 
 /*
@@ -175,6 +185,8 @@ int store_copy(struct store *store, const char *from, const struct version *vers
 int store_list(struct store *store, const char *prefix, bool delimiter, store_list_fn each,
 	       void *argument, struct error *err);
 int store_remove(struct store *store, const char *key, struct error *err);
+/* Removes @n objects, in batches where the store can and several at once where it cannot. */
+int store_remove_many(struct store *store, const char *const *keys, size_t n, struct error *err);
 /* Runs @critical alone where the store needs that, plainly where it does not. */
 int store_locked(struct store *store, int (*critical)(void *argument, struct error *err),
 		 void *argument, struct error *err);

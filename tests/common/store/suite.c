@@ -252,6 +252,23 @@ static void test_remove(void **state)
 	assert_ok(store_remove(suite->store, "remove/never/was", &err), &err);
 }
 
+static void test_remove_many(void **state)
+{
+	static const char *const keys[] = {"batch/a", "batch/b & <c>", "batch/never",
+					   "batch/d\"'+%"};
+	struct error err = ERROR_INIT;
+
+	(void)state;
+	put_text(keys[0], "1");
+	put_text(keys[1], "2");
+	put_text(keys[3], "3");
+	put_text("batch/kept", "4");
+	assert_ok(store_remove_many(suite->store, keys, ARRAY_LEN(keys), &err), &err);
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		assert_absent(keys[i]);
+	assert_text("batch/kept", "4");
+}
+
 /* Names that some client or server somewhere decodes, normalises or cuts. */
 static const char *const odd_keys[] = {
 	"odd/a b",
@@ -609,6 +626,7 @@ int store_suite_run(struct store_suite *under_test)
 		cmocka_unit_test(test_replace_only_what_was_read),
 		cmocka_unit_test(test_copy_only_what_was_read),
 		cmocka_unit_test(test_remove),
+		cmocka_unit_test(test_remove_many),
 		cmocka_unit_test(test_odd_names_are_names),
 		cmocka_unit_test(test_names_that_are_no_file_names),
 		cmocka_unit_test(test_list_and_delimiter),
