@@ -72,6 +72,8 @@ static int aws_read_file(const char *variable, const char *name, struct buf *out
 		story_tell(story, "file %s: not there", path);
 	else if (r == 0)
 		story_tell(story, "file %s: read", path);
+	if (r == 0 && !buf_text(out, err))
+		return ERR_MEMORY;
 	return r < 0 ? r : 0;
 }
 

@@ -270,6 +270,8 @@ static int web_read_folder(struct store_web *self, const char *key, struct web_n
 		return r;
 	if (answer.attempt.status != 200)
 		return web_explain(self, &answer, err);
+	if (!buf_text(&answer.attempt.body, err))
+		return ERR_MEMORY;
 	if (!web_is_index(&answer))
 		return error_set(err, ERR_UNSUPPORTED, "the server shows no index of '%s'", key);
 	r = url_parse(answer.url, &parts, err);

@@ -83,7 +83,7 @@ static char *certificate_pem(X509 *certificate)
 
 	PEM_write_bio_X509(bio, certificate);
 	size = BIO_get_mem_data(bio, &data);
-	copy = strndup(data, (size_t)size);
+	copy = slice_dup(slice_of(data, (size_t)size), NULL);
 	BIO_free(bio);
 	return copy;
 }
