@@ -12,7 +12,7 @@
 /* An option of the table or of one of its groups, and the member that it fills. */
 struct slot {
 	const struct cli_option *option;
-	char *member;
+	void *member;
 	bool given;
 };
 
@@ -79,54 +79,34 @@ int cli_list_add(struct cli_list *list, const char *text, struct arena *memory, 
 	return 0;
 }
 
-static int read_u64(void *member, const char *text, struct error *err)
+static int read_u64(enum cli_kind kind, struct cli_u64 *number, const char *text, struct error *err)
 {
-	struct cli_u64 *number = member;
-	int r = text_u64(slice_text(text), &number->value, err);
+	int r;
 
+	if (kind == CLI_SIZE)
+		r = text_size(slice_text(text), &number->value, err);
+	else
+		r = text_u64(slice_text(text), &number->value, err);
 	number->given = r == 0;
 	return r;
 }
 
-static int read_size(void *member, const char *text, struct error *err)
+static int read_i64(enum cli_kind kind, struct cli_i64 *number, const char *text, struct error *err)
 {
-	struct cli_u64 *size = member;
-	int r = text_size(slice_text(text), &size->value, err);
+	int r;
 
-	size->given = r == 0;
-	return r;
-}
-
-static int read_i64(void *member, const char *text, struct error *err)
-{
-	struct cli_i64 *number = member;
-	int r = text_i64(slice_text(text), &number->value, err);
-
+	if (kind == CLI_TIME)
+		r = time_parse(text, time_now(), &number->value, err);
+	else if (kind == CLI_DURATION)
+		r = duration_parse(text, &number->value, err);
+	else
+		r = text_i64(slice_text(text), &number->value, err);
 	number->given = r == 0;
 	return r;
 }
 
-static int read_time(void *member, const char *text, struct error *err)
+static int read_double(struct cli_double *number, const char *text, struct error *err)
 {
-	struct cli_i64 *time = member;
-	int r = time_parse(text, time_now(), &time->value, err);
-
-	time->given = r == 0;
-	return r;
-}
-
-static int read_duration(void *member, const char *text, struct error *err)
-{
-	struct cli_i64 *duration = member;
-	int r = duration_parse(text, &duration->value, err);
-
-	duration->given = r == 0;
-	return r;
-}
-
-static int read_double(void *member, const char *text, struct error *err)
-{
-	struct cli_double *number = member;
 	int r = text_double(slice_text(text), &number->value, err);
 
 	number->given = r == 0;
@@ -185,20 +165,16 @@ static int read_value(struct parser *parser, struct slot *slot, const char *text
 		return 0;
 	case CLI_LIST:
 	case CLI_ARGUMENTS:
-		return cli_list_add((struct cli_list *)slot->member, text, parser->memory,
-				    parser->err);
+		return cli_list_add(slot->member, text, parser->memory, parser->err);
 	case CLI_U64:
-		return read_u64(slot->member, text, parser->err);
 	case CLI_SIZE:
-		return read_size(slot->member, text, parser->err);
+		return read_u64(option->kind, slot->member, text, parser->err);
 	case CLI_I64:
-		return read_i64(slot->member, text, parser->err);
+	case CLI_TIME:
+	case CLI_DURATION:
+		return read_i64(option->kind, slot->member, text, parser->err);
 	case CLI_DOUBLE:
 		return read_double(slot->member, text, parser->err);
-	case CLI_TIME:
-		return read_time(slot->member, text, parser->err);
-	case CLI_DURATION:
-		return read_duration(slot->member, text, parser->err);
 	case CLI_CHOICE:
 		return read_choice(option->choices, slot->member, text, parser->err);
 	case CLI_CALL:
@@ -407,8 +383,7 @@ static int read_part(struct parser *parser, struct slot *list, char *part)
 	struct slot *slot = find_long(parser, name);
 
 	if (!slot)
-		return cli_list_add((struct cli_list *)list->member, part, parser->memory,
-				    parser->err);
+		return cli_list_add(list->member, part, parser->memory, parser->err);
 	if (takes_value(slot->option) && !equals && !slot->option->alone)
 		return error_set(parser->err, ERR_ARGUMENT, "option -%c %s needs a value",
 				 list->option->letter, part);
