@@ -110,7 +110,7 @@ static int load_file_dims(const struct definition *definition, const struct plac
 static int load_type(const struct definition *definition, const struct place *at,
 		     struct dataset_files *files, struct error *err)
 {
-	struct file_type *type = &files->types[files->n_types];
+	struct source_type *type = &files->types[files->n_types];
 	struct place member;
 	int r;
 
@@ -341,7 +341,7 @@ int load_files(const struct definition *definition, const struct place *root,
 		r = definition_word(definition, &member, ways, &word, err);
 	if (r < 0)
 		return r;
-	files->discovery = (enum discovery)word;
+	files->discovery = (enum discovery_way)word;
 	r = definition_need(definition, &at, "container", JSON_STRING, &member, err);
 	if (r == 0)
 		r = definition_text(definition, &member, &files->container, err);

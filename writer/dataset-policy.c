@@ -68,7 +68,7 @@ static int load_variable_list(const struct definition *definition, const struct 
 	return 0;
 }
 
-static int file_type(const struct dataset *dataset, const char *name)
+static int source_type_named(const struct dataset *dataset, const char *name)
 {
 	for (size_t i = 0; i < dataset->files.n_types; i++)
 		if (strcmp(dataset->files.types[i].name, name) == 0)
@@ -111,7 +111,7 @@ static int load_probes(const struct definition *definition, const struct place *
 		r = definition_text(definition, &name, &member.key, err);
 		if (r < 0)
 			return r;
-		type = file_type(dataset, member.key);
+		type = source_type_named(dataset, member.key);
 		if (type < 0)
 			return definition_fail(definition, &member, err, "is no type of file");
 		r = definition_text(definition, &member, &path, err);
@@ -358,7 +358,7 @@ static int load_completeness_check(const struct definition *definition, const st
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < names.n; i++) {
-		int type = file_type(dataset, names.items[i]);
+		int type = source_type_named(dataset, names.items[i]);
 
 		if (type < 0)
 			return definition_fail(definition, &member, err, "'%s' is no type of file",

@@ -120,9 +120,9 @@ enum source_kind {
 	SOURCE_ZARR_CHUNKS
 };
 
-enum discovery { DISCOVER_LISTING, DISCOVER_HTML, DISCOVER_PROBE };
+enum discovery_way { DISCOVER_LISTING, DISCOVER_HTML, DISCOVER_PROBE };
 
-struct file_type {
+struct source_type {
 	const char *name;
 	const char *text; /* in URLs */
 	bool has_lead;	  /* all files of this type are of one lead */
@@ -139,12 +139,12 @@ struct file_era {
 
 struct dataset_files {
 	enum source_kind kind;
-	enum discovery discovery;
+	enum discovery_way discovery;
 	const char *container; /* prefix of all URLs, ending in '/' */
 	uint32_t n_dims; /* that a file has one label of, the append dimension not among them */
 	uint32_t dims[DATASET_DIMS_MAX];
 	int lead; /* the dimension that holds lead times, or -1 */
-	struct file_type *types;
+	struct source_type *types;
 	size_t n_types;
 	struct pattern_name *names;
 	size_t n_names;

@@ -451,3 +451,8 @@ int template_chunks(const struct template *template, const struct template_node_
 	} while (next_chunk(node, index));
 	return 0;
 }
+
+const struct dataset *template_dataset(const struct template *template)
+{
+	return template->dataset;
+}

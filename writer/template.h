@@ -46,6 +46,7 @@ const struct template_node_info *template_node(const struct template *template, 
 const struct template_node_info *template_variable(const struct template *template,
 						   uint32_t variable);
 uint64_t template_length(const struct template *template);
+const struct dataset *template_dataset(const struct template *template);
 
 /* Appends the root's document with consolidated metadata of all nodes. */
 int template_consolidated(const struct template *template, struct buf *out, struct error *err);
