@@ -92,7 +92,7 @@ static int expand(const struct pattern *pattern, const struct pattern_values *va
 static int complete(const struct dataset *dataset, struct source_file *file, struct error *err)
 {
 	const struct dataset_files *files = &dataset->files;
-	const struct file_type *type = &files->types[file->type];
+	const struct source_type *type = &files->types[file->type];
 	const struct file_era *era;
 	struct pattern_values values = {.type = type->text, .labels = file->labels};
 	int r;
