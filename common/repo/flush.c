@@ -654,8 +654,10 @@ static int making_write(const struct making *making, struct manifest_builder *bu
 	if (manifest_builder_n_refs(builder) >= WORKERS_FROM_REFS)
 		options.workers = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN) - 1;
 	flushed->info.n_refs = (uint32_t)manifest_builder_n_refs(builder);
-	memcpy(flushed->extents, manifest_builder_extents(builder),
-	       making->job->edit->n_dims * sizeof(*flushed->extents));
+	/* A scalar has none. */
+	if (making->job->edit->n_dims)
+		memcpy(flushed->extents, manifest_builder_extents(builder),
+		       making->job->edit->n_dims * sizeof(*flushed->extents));
 	r = manifest_builder_seal(builder, &options, &file, err);
 	if (r < 0)
 		return r;

@@ -245,7 +245,10 @@ static int chain_places(const struct zarr_chain *chain, const uint64_t *chunk_sh
 	if (r < 0)
 		return r;
 	places[0] = (struct place){.array = chain->array, .most = bytes, .exact = true};
-	memcpy(places[0].array.shape, chunk_shape, chain->array.n_dims * sizeof(*chunk_shape));
+	/* A scalar's shape may be NULL. */
+	if (chain->array.n_dims)
+		memcpy(places[0].array.shape, chunk_shape,
+		       chain->array.n_dims * sizeof(*chunk_shape));
 	for (size_t i = 0; i < chain->n; i++) {
 		r = next_place(&chain->links[i], &places[i], &places[i + 1], err);
 		if (r < 0)
