@@ -147,7 +147,8 @@ static int put_refs(struct transaction *transaction, const char *sources,
 {
 	CLEANUP(freep) char *location = text_printf(err, "file://%s/fields.grib2", sources);
 	CLEANUP(freep) char *gone = text_printf(err, "file://%s/gone.grib2", sources);
-	static const uint32_t t[][2] = {{0, 0}, {0, 1}, {1, 0}, {1, 1}, {1, 2}};
+	static const uint32_t t[][4] = {{0, 0}, {0, 1}, {1, 0}, {1, 1}, {1, 2}};
+	static const uint32_t c[][3] = {{0}, {1}};
 	struct virtual_ref refs[5];
 	int r;
 
@@ -155,15 +156,14 @@ static int put_refs(struct transaction *transaction, const char *sources,
 		return ERR_MEMORY;
 	for (size_t k = 0; k < 5; k++)
 		refs[k] = (struct virtual_ref){
-			.index = (uint32_t[4]){t[k][0], t[k][1], 0, 0},
+			.index = t[k],
 			.location = slice_text(k == 3 ? gone : location),
 			.offset = offsets[k],
 			.length = offsets[k + 1] - offsets[k] - (k == 4 ? 20 : 0),
 		};
 	r = transaction_set_refs(transaction, "/grib/t", refs, 5, 4, err);
-	for (size_t k = 0; k < 2; k++) {
-		refs[k].index = (uint32_t[3]){(uint32_t)k, 0, 0};
-	}
+	for (size_t k = 0; k < 2; k++)
+		refs[k].index = c[k];
 	if (r == 0)
 		r = transaction_set_refs(transaction, "/grib/c", refs, 2, 3, err);
 	return r;
