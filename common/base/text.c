@@ -228,9 +228,23 @@ size_t text_utf8_length(struct slice text)
 	return length;
 }
 
-bool text_is_utf8(struct slice text)
+/* Number of leading bytes that are ASCII, to a multiple of eight. */
+static size_t count_ascii(struct slice text)
 {
 	size_t at = 0;
+	uint64_t word;
+
+	for (; text.size - at >= sizeof(word); at += sizeof(word)) {
+		memcpy(&word, text.data + at, sizeof(word));
+		if (word & UINT64_C(0x8080808080808080))
+			break;
+	}
+	return at;
+}
+
+bool text_is_utf8(struct slice text)
+{
+	size_t at = count_ascii(text);
 
 	while (at < text.size) {
 		size_t n = text_utf8_length(slice_sub(text, at, SIZE_MAX));
@@ -238,6 +252,9 @@ bool text_is_utf8(struct slice text)
 		if (n == 0)
 			return false;
 		at += n;
+		/* Most texts are ASCII but for a few places. */
+		if (n > 1)
+			at += count_ascii(slice_sub(text, at, SIZE_MAX));
 	}
 	return true;
 }
