@@ -259,6 +259,15 @@ bool text_is_utf8(struct slice text)
 	return true;
 }
 
+size_t text_width(struct slice text)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < text.size; i++)
+		width += !is_continuation(text.data[i]);
+	return width;
+}
+
 int text_percent_encode(struct slice text, const char *keep, struct buf *out, struct error *err)
 {
 	int r = 0;

@@ -41,6 +41,8 @@ bool text_ends(const char *text, const char *suffix);
 bool text_is_utf8(struct slice text);
 /* Bytes of the valid UTF-8 character that @text starts with, 0 if there is none. */
 size_t text_utf8_length(struct slice text);
+/* Characters of a UTF-8 text, each of which is taken to be one column wide. */
+size_t text_width(struct slice text);
 /* Appends @text with every byte outside @keep (and ASCII letters and digits) as %XX. */
 int text_percent_encode(struct slice text, const char *keep, struct buf *out, struct error *err);
 /* Appends @text with %XX undone once; ERR_FORMAT on a broken escape. */

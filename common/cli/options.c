@@ -382,7 +382,8 @@ static int read_part(struct parser *parser, struct slot *list, char *part)
 	struct slice name = slice_of(part, equals ? (size_t)(equals - part) : strlen(part));
 	struct slot *slot = find_long(parser, name);
 
-	if (!slot)
+	/* One within another could go on without end. */
+	if (!slot || slot->option->kind == CLI_SUBOPTIONS)
 		return cli_list_add(list->member, part, parser->memory, parser->err);
 	if (takes_value(slot->option) && !equals && !slot->option->alone)
 		return error_set(parser->err, ERR_ARGUMENT, "option -%c %s needs a value",
@@ -585,9 +586,9 @@ static int print_option(const struct cli_option *option, struct buf *out, struct
 		r = buf_printf(out, err, "      --%s", option->name);
 	if (r == 0)
 		r = print_value(option, out, err);
-	width = out->size - start;
 	if (r < 0)
 		return r;
+	width = text_width(slice_sub(buf_slice(out), start, SIZE_MAX));
 	return buf_printf(out, err, "%*s%s\n", width < HELP_COLUMN ? (int)(HELP_COLUMN - width) : 2,
 			  "", option->help ? option->help : "");
 }

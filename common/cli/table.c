@@ -13,16 +13,6 @@ void table_done(struct table *table)
 	table_cells_done(&table->ends);
 }
 
-/* Characters, not bytes, so that names beyond ASCII stay aligned. */
-static size_t width_of(struct slice text)
-{
-	size_t width = 0;
-
-	for (size_t i = 0; i < text.size; i++)
-		width += (text.data[i] & 0xc0) != 0x80;
-	return width;
-}
-
 static size_t column_of(const struct table *table, size_t cell)
 {
 	return cell % strlen(table->columns);
@@ -31,7 +21,7 @@ static size_t column_of(const struct table *table, size_t cell)
 static int add_cell(struct table *table, const char *text)
 {
 	size_t *widest = &table->widths[column_of(table, table->ends.n)];
-	size_t width = width_of(slice_text(text));
+	size_t width = text_width(slice_text(text));
 	int r;
 
 	r = buf_append_text(&table->text, text, &table->err);
@@ -69,7 +59,7 @@ static void print_cell(const struct table *table, size_t cell, struct output *ou
 	struct slice text =
 		slice_sub(buf_slice(&table->text), start, table->ends.items[cell] - start);
 	size_t column = column_of(table, cell);
-	size_t padding = table->widths[column] - width_of(text);
+	size_t padding = table->widths[column] - text_width(text);
 
 	if (table->columns[column] == 'r')
 		*pending += padding;

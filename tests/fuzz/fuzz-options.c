@@ -26,7 +26,7 @@ static const struct cli_option options[] = {
 	{CLI_SIZE, "size", CLI_AT(struct sample, size)},
 	{CLI_DOUBLE, "scale", CLI_AT(struct sample, scale)},
 	{CLI_DURATION, "wait", CLI_AT(struct sample, wait)},
-	{CLI_SUBOPTIONS, NULL, CLI_AT(struct sample, mount_options), .letter = 'o'},
+	{CLI_SUBOPTIONS, "options", CLI_AT(struct sample, mount_options), .letter = 'o'},
 	{CLI_GROUP, .group = &cli_common_group, CLI_AT(struct sample, common)},
 	{CLI_END},
 };

@@ -57,7 +57,8 @@ static const struct cli_option options[] = {
 	{CLI_DOUBLE, "scale", CLI_AT(struct sample, scale)},
 	{CLI_CHOICE, "view", CLI_AT(struct sample, view), .choices = views},
 	{CLI_CHOICE, "color", CLI_AT(struct sample, color), .choices = colors, .alone = "always"},
-	{CLI_SUBOPTIONS, NULL, CLI_AT(struct sample, mount_options), .letter = 'o', .value = "OPT"},
+	{CLI_SUBOPTIONS, "options", CLI_AT(struct sample, mount_options), .letter = 'o',
+	 .value = "OPT,\xe2\x80\xa6", .help = "any of them"},
 	{CLI_GROUP, .group = &inner_group, CLI_AT(struct sample, inner)},
 	{CLI_END},
 };
@@ -202,7 +203,7 @@ static void test_lists(void **state)
 			      "a",	  "--filter=b",
 			      "-o",	  "allow_other,uid=0,,a\\,b=c\\\\d",
 			      "--filter", "c",
-			      "-o",	  "view=stored,ro",
+			      "-o",	  "view=stored,ro,options=options=x",
 			      NULL};
 	CLEANUP(arena_done) struct arena memory = ARENA_INIT;
 	struct error err = ERROR_INIT;
@@ -214,11 +215,12 @@ static void test_lists(void **state)
 	assert_string_equal(got.filters.items[0], "a");
 	assert_string_equal(got.filters.items[1], "b");
 	assert_string_equal(got.filters.items[2], "c");
-	assert_int_equal(got.mount_options.n, 4);
+	assert_int_equal(got.mount_options.n, 5);
 	assert_string_equal(got.mount_options.items[0], "allow_other");
 	assert_string_equal(got.mount_options.items[1], "uid=0");
 	assert_string_equal(got.mount_options.items[2], "a,b=c\\d");
 	assert_string_equal(got.mount_options.items[3], "ro");
+	assert_string_equal(got.mount_options.items[4], "options=options=x");
 	assert_int_equal(got.view, 1);
 }
 
@@ -274,7 +276,7 @@ static void test_help_text(void **state)
 			    "      --scale VALUE               \n"
 			    "      --view decoded|stored       \n"
 			    "      --color[=auto|always|never] \n"
-			    "  -o OPT                          \n"
+			    "  -o, --options OPT,\xe2\x80\xa6             any of them\n"
 			    "\n"
 			    "Inner:\n"
 			    "      --word W                    some word\n"
