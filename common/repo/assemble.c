@@ -267,9 +267,9 @@ static int assembly_list_manifests(struct assembly *assembly, struct error *err)
 	return 0;
 }
 
-int flush_snapshot(struct transaction *transaction, const struct id12 *id, uint64_t flushed_at,
-		   struct slice message, const struct json *metadata, struct buf *out,
-		   struct error *err)
+int flush_snapshot(struct transaction *transaction, const struct id12 *id,
+		   const struct id12 *parent, uint64_t flushed_at, struct slice message,
+		   const struct json *metadata, struct buf *out, struct error *err)
 {
 	CLEANUP(assembly_done)
 	struct assembly assembly = {.transaction = transaction, .arena = ARENA_INIT};
@@ -291,7 +291,7 @@ int flush_snapshot(struct transaction *transaction, const struct id12 *id, uint6
 	if (r < 0)
 		return r;
 	if (transaction->repo->spec == SPEC_1)
-		draft.parent = checkout_id(transaction->base);
+		draft.parent = parent;
 	draft.nodes = assembly.nodes.items;
 	draft.n_nodes = (uint32_t)assembly.nodes.n;
 	draft.manifests = assembly.infos.items;

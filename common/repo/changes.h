@@ -118,11 +118,11 @@ struct flush {
 int flush_manifests(struct flush *flush, struct error *err);
 /*
  * Appends the snapshot object (envelope included) of the base with the changes applied.
- * flush_manifests() has run on this base.
+ * flush_manifests() has run on this base.  @parent counts in spec 1 only.
  */
-int flush_snapshot(struct transaction *transaction, const struct id12 *id, uint64_t flushed_at,
-		   struct slice message, const struct json *metadata, struct buf *out,
-		   struct error *err);
+int flush_snapshot(struct transaction *transaction, const struct id12 *id,
+		   const struct id12 *parent, uint64_t flushed_at, struct slice message,
+		   const struct json *metadata, struct buf *out, struct error *err);
 /* Would flush_manifests() have something to write on this base? */
 int flush_is_needed(struct transaction *transaction, bool *ret_needed, struct error *err);
 /* Appends the FlatBuffer of the transaction log. */

@@ -20,6 +20,7 @@ int repo_checkout(struct repo *repo, const struct id12 *id, struct checkout **re
 	atomic_init(&checkout->owners, 1);
 	checkout->repo = repo;
 	checkout->snapshot = TAKE(snapshot);
+	pthread_mutex_init(&checkout->lock, NULL);
 	*ret_checkout = checkout;
 	return 0;
 }
@@ -35,6 +36,8 @@ struct checkout *checkout_free(struct checkout *checkout)
 	if (!checkout || atomic_fetch_sub(&checkout->owners, 1) > 1)
 		return NULL;
 	snapshot_free(checkout->snapshot);
+	id_set_done(&checkout->shared);
+	pthread_mutex_destroy(&checkout->lock);
 	free(checkout);
 	return NULL;
 }
@@ -195,4 +198,69 @@ int checkout_locate(struct checkout *checkout, const struct node *node, const ui
 void chunk_done(struct chunk *chunk)
 {
 	chunk->pin = manifest_unpin(chunk->pin);
+}
+
+/* Finds the manifests that several nodes refer to, once. */
+static int checkout_find_shared(struct checkout *checkout, struct error *err)
+{
+	CLEANUP(id_set_done) struct id_set seen = ID_SET_INIT;
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < snapshot_n_nodes(checkout->snapshot); i++) {
+		struct snapshot_node node = snapshot_node(checkout->snapshot, i);
+
+		for (uint32_t m = 0; r >= 0 && m < node.n_manifests; m++) {
+			struct manifest_ref ref = node_manifest(&node, m);
+
+			r = id_set_add(&seen, &ref.id, err);
+			if (r == 0)
+				r = id_set_add(&checkout->shared, &ref.id, err);
+		}
+	}
+	checkout->shared_is_known = r >= 0;
+	return r < 0 ? r : 0;
+}
+
+static int checkout_manifest_is_shared(struct checkout *checkout, const struct id12 *id,
+				       bool *ret_shared, struct error *err)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&checkout->lock);
+	if (!checkout->shared_is_known)
+		r = checkout_find_shared(checkout, err);
+	*ret_shared = id_set_has(&checkout->shared, id);
+	pthread_mutex_unlock(&checkout->lock);
+	return r;
+}
+
+int checkout_count_refs(struct checkout *checkout, const struct node *node, uint64_t *ret_n,
+			struct error *err)
+{
+	struct snapshot_node stored = snapshot_node(checkout->snapshot, node->number);
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < stored.n_manifests; i++) {
+		struct manifest_ref ref = node_manifest(&stored, i);
+		CLEANUP(manifest_unpinp) struct manifest_pin *pin = NULL;
+		struct manifest_array array;
+		struct manifest_info info;
+		bool shared;
+		int r;
+
+		r = checkout_manifest_is_shared(checkout, &ref.id, &shared, err);
+		if (r < 0)
+			return r;
+		if (!shared && snapshot_find_manifest(checkout->snapshot, &ref.id, &info) == 0) {
+			n += info.n_refs;
+			continue;
+		}
+		r = checkout_pin(checkout, &ref, &pin, err);
+		if (r < 0)
+			return r;
+		manifest_find_array(manifest_pin_get(pin), &stored.id, &array);
+		n += array.n_refs;
+	}
+	*ret_n = n;
+	return 0;
 }

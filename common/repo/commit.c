@@ -206,8 +206,9 @@ static int commit_write_snapshot(struct commit *commit, struct error *err)
 	if (r == 0)
 		r = json_parse(buf_slice(&commit->metadata), &metadata, err);
 	if (r == 0)
-		r = flush_snapshot(transaction, &commit->id, commit->flushed_at,
-				   slice_text(commit->options->message), &metadata, &file, err);
+		r = flush_snapshot(transaction, &commit->id, checkout_id(transaction->base),
+				   commit->flushed_at, slice_text(commit->options->message),
+				   &metadata, &file, err);
 	if (r < 0)
 		return r;
 	key_format(key, "snapshots", &commit->id);
@@ -396,7 +397,8 @@ static int commit_attempt(struct commit *commit, struct error *err)
 		r = flush_manifests(&commit->flush, err);
 	if (r < 0)
 		return r;
-	/* With a lock the state may only be trusted below it; else it is as old as what was written. */
+	/* With a lock the state may only be trusted below it; else it is as old as what was
+	 * written. */
 	commit->is_fresh = !store->ops->locked && commit->flush.written == written;
 	return store_locked(store, commit_finish, commit, err);
 }

@@ -55,6 +55,9 @@ struct checkout {
 	atomic_uint owners;
 	struct repo *repo;
 	struct snapshot *snapshot;
+	pthread_mutex_t lock; /* of what follows */
+	bool shared_is_known;
+	struct id_set shared; /* manifests that several nodes refer to */
 };
 
 /* state.c */

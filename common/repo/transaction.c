@@ -658,6 +658,24 @@ int transaction_put_chunk(struct transaction *transaction, const char *path, con
 	return 0;
 }
 
+int transaction_check_chunk(struct transaction *transaction, const char *path,
+			    const uint32_t *index, uint32_t n_dims, struct error *err)
+{
+	struct edit *edit;
+	uint64_t window;
+	int r;
+
+	r = array_edit(transaction, path, n_dims, &edit, err);
+	if (r < 0)
+		return r;
+	return windows_find(&edit->windows, index, &window) < 0 ? outside(edit, index, err) : 0;
+}
+
+uint32_t transaction_inline_threshold(const struct transaction *transaction)
+{
+	return config_values(transaction->config)->inline_chunk_threshold;
+}
+
 int transaction_delete_chunk(struct transaction *transaction, const char *path,
 			     const uint32_t *index, uint32_t n_dims, struct error *err)
 {

@@ -46,6 +46,11 @@ int transaction_resize(struct transaction *transaction, const char *path, const 
 /* Stores encoded bytes: inline up to the configured threshold, else as a native chunk object. */
 int transaction_put_chunk(struct transaction *transaction, const char *path, const uint32_t *index,
 			  uint32_t n_dims, struct slice bytes, struct error *err);
+/* Whether transaction_put_chunk() would take the chunk, writing nothing. */
+int transaction_check_chunk(struct transaction *transaction, const char *path,
+			    const uint32_t *index, uint32_t n_dims, struct error *err);
+/* Chunks of up to so many bytes are stored inline. */
+uint32_t transaction_inline_threshold(const struct transaction *transaction);
 /* Deletes one chunk; 0 also if it was absent. */
 int transaction_delete_chunk(struct transaction *transaction, const char *path,
 			     const uint32_t *index, uint32_t n_dims, struct error *err);
