@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/main.h"
+#include "cli/signals.h"
+#include "writer/cmd-dataset.h"
+#include "writer/cmd-grib.h"
+#include "writer/cmd-repo.h"
+
+int main(int argc, char **argv)
+{
+	const struct cli_command commands[] = {
+		cmd_repo, cmd_datasets, cmd_template, cmd_urls, cmd_backfill_local, cmd_grib, {0}};
+	const struct cli_command program = {
+		.name = "refmt",
+		.help = "write weather archives as Icechunk repositories, and look at them",
+		.commands = commands,
+	};
+
+	cli_leave_process_1();
+	return cli_main(&program, REFMT_VERSION, argc, argv);
+}
