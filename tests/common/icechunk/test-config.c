@@ -345,8 +345,8 @@ static void test_preload(void **state)
 {
 	const struct preload_case *c = *state;
 	CLEANUP(freep)
-	char *json =
-		c->condition ? text_printf(&err, "{\"manifest\":{\"preload\":{\"preload_if\":%s}}}",
+	char *json = c->condition
+			     ? text_printf(&err, "{\"manifest\":{\"preload\":{\"preload_if\":%s}}}",
 					   c->condition)
 			     : text_dup("{}", &err);
 	CLEANUP(config_freep) struct config *config = from_json(json);

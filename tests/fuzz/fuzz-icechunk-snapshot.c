@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The FlatBuffer of a snapshot, read as both specifications. */
+
+#include "common/icechunk/walk.h"
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	walk_snapshot(slice_of(data, size));
+	return 0;
+}
