@@ -55,6 +55,11 @@ static int format_error(const struct grib_message *m, int section, const char *w
 			 grib_section_offset(m, section), what);
 }
 
+static uint32_t all_ones(unsigned int bits)
+{
+	return bits == 0 ? 0 : UINT32_MAX >> (32 - bits);
+}
+
 static uint32_t signed_octets(const uint8_t *p, unsigned int octets)
 {
 	return octets ? (uint32_t)be_signed(p, octets) : 0;
@@ -183,19 +188,28 @@ static int load_groups(struct groups *g, const struct grib_kernels *kernels, str
 	return 0;
 }
 
+/* What one block of points is packed as. */
+struct block {
+	struct grib_run runs[RUNS];
+	size_t n_runs, points;
+	uint64_t from; /* bit where they begin */
+	bool wide;     /* a number may need all 32 bits */
+};
+
 /*
- * Fills @runs with at most a block of points; a group that does not fit leaves its rest for
- * the next time.  @ret_n is 0 at the end.
+ * Fills @block; a group that does not fit leaves its rest for the next time.  No runs are left at
+ * the end.
  */
-static int next_runs(struct groups *g, const struct grib_kernels *kernels, struct grib_run *runs,
-		     size_t *ret_n, size_t *ret_points, struct error *err)
+static int next_block(struct groups *g, const struct grib_kernels *kernels, struct block *block,
+		      struct error *err)
 {
 	uint64_t bits = 0;
-	size_t points = 0, n = 0;
 	int r;
 
-	while (n < RUNS && points < GRIB_BLOCK) {
-		uint32_t length;
+	block->n_runs = block->points = 0;
+	block->wide = false;
+	while (block->n_runs < RUNS && block->points < GRIB_BLOCK) {
+		struct grib_run *run = &block->runs[block->n_runs];
 
 		if (g->taken == g->loaded) {
 			if (g->next == g->n)
@@ -204,37 +218,35 @@ static int next_runs(struct groups *g, const struct grib_kernels *kernels, struc
 			if (r < 0)
 				return r;
 		}
-		length = g->length[g->taken];
-		if (length > GRIB_BLOCK - points)
-			length = (uint32_t)(GRIB_BLOCK - points);
-		runs[n++] = (struct grib_run){
+		*run = (struct grib_run){
 			.reference = g->reference[g->taken],
 			.width = g->width[g->taken],
-			.length = length,
+			.length = g->length[g->taken],
 		};
-		bits += (uint64_t)length * g->width[g->taken];
-		points += length;
-		g->length[g->taken] -= length;
+		if (run->length > GRIB_BLOCK - block->points)
+			run->length = (uint32_t)(GRIB_BLOCK - block->points);
+		block->n_runs++;
+		block->points += run->length;
+		block->wide |= (uint64_t)run->reference + all_ones(run->width) > INT32_MAX;
+		bits += (uint64_t)run->length * run->width;
+		g->length[g->taken] -= run->length;
 		g->taken += g->length[g->taken] == 0;
 	}
 	if (bits > g->bits - g->bit)
 		return format_error(g->message, 7, "the packed values are cut", err);
-	*ret_n = n;
-	*ret_points = points;
+	block->from = g->bit;
+	g->bit += bits;
 	return 0;
 }
 
-/* The packed octets of @runs; moves the position behind them. */
-static const uint8_t *take_bits(struct groups *g, const struct grib_run *runs, size_t n,
-				unsigned int *ret_bit)
+/* The packed octets of @block. */
+static const uint8_t *packed_bits(struct groups *g, const struct block *block,
+				  unsigned int *ret_bit)
 {
-	uint64_t from = g->bit;
+	size_t from = (size_t)(block->from / 8), to = (size_t)((g->bit + 7) / 8);
 
-	for (size_t i = 0; i < n; i++)
-		g->bit += (uint64_t)runs[i].length * runs[i].width;
-	*ret_bit = (unsigned int)(from % 8);
-	return grib_packed_at(&g->packed, (size_t)(from / 8),
-			      (size_t)((g->bit + 7) / 8 - from / 8));
+	*ret_bit = (unsigned int)(block->from % 8);
+	return grib_packed_at(&g->packed, from, to - from);
 }
 
 static void undo_differences(struct differences *d, const struct grib_kernels *kernels, uint32_t *x,
@@ -254,11 +266,6 @@ static void undo_differences(struct differences *d, const struct grib_kernels *k
 		kernels->undiff1(&d->state, x + i, n - i);
 	else
 		kernels->undiff2(&d->state, x + i, n - i);
-}
-
-static uint32_t all_ones(unsigned int bits)
-{
-	return bits == 0 ? 0 : UINT32_MAX >> (32 - bits);
 }
 
 static bool group_is_missing(const struct missing *missing, uint32_t reference)
@@ -309,25 +316,24 @@ static size_t keep_run(const struct missing *missing, const struct grib_run *run
 	return kept;
 }
 
-/* As unpack_runs(), with the missing ones taken out; returns how many are left. */
+/* Unpacks a block without the missing ones, which @mask tells; returns how many are left. */
 static size_t unpack_present(const struct grib_kernels *kernels, const struct missing *missing,
-			     const uint8_t *bytes, unsigned int bit, struct grib_run *runs,
-			     size_t n_runs, uint64_t *mask, uint32_t *x)
+			     const uint8_t *bytes, unsigned int bit, const struct block *block,
+			     uint64_t *mask, uint32_t *x)
 {
 	uint32_t raw[GRIB_BLOCK_ROOM];
-	uint32_t references[RUNS];
+	struct grib_run plain[RUNS];
 	size_t points = 0, kept = 0;
 
-	for (size_t i = 0; i < n_runs; i++) {
-		references[i] = runs[i].reference;
-		runs[i].reference = 0;
+	for (size_t i = 0; i < block->n_runs; i++) {
+		plain[i] = block->runs[i];
+		plain[i].reference = 0;
 	}
-	kernels->unpack_runs(bytes, bit, runs, n_runs, raw);
+	kernels->unpack_runs(bytes, bit, plain, block->n_runs, raw);
 	memset(mask, 0, GRIB_MASK_WORDS * sizeof(*mask));
-	for (size_t i = 0; i < n_runs; i++) {
-		runs[i].reference = references[i];
-		kept += keep_run(missing, &runs[i], raw + points, mask, points, x + kept);
-		points += runs[i].length;
+	for (size_t i = 0; i < block->n_runs; i++) {
+		kept += keep_run(missing, &block->runs[i], raw + points, mask, points, x + kept);
+		points += block->runs[i].length;
 	}
 	return kept;
 }
@@ -351,81 +357,84 @@ static int check_header(const struct grib_message *m, struct error *err)
 	return 0;
 }
 
-int grib_decode_complex(const struct grib_message *m, enum grib_mode mode, struct grib_sink *sink,
-			struct error *err)
+static void put_block(struct groups *groups, const struct block *block,
+		      const struct missing *missing, struct differences *differences,
+		      struct grib_sink *sink)
 {
-	struct grib_run runs[RUNS];
-	uint32_t x[GRIB_BLOCK_ROOM];
 	uint64_t mask[GRIB_MASK_WORDS];
-	struct differences differences;
-	struct missing missing;
-	struct groups groups;
-	size_t offset, n_runs, points;
+	uint32_t x[GRIB_BLOCK_ROOM];
+	unsigned int bit;
+	const uint8_t *bytes = packed_bits(groups, block, &bit);
+	size_t kept;
+
+	/* Differences make numbers signed; without them they are not. */
+	sink->element = differences->order == 0 && block->wide ? GRIB_UINT32 : GRIB_INT32;
+	if (missing->kinds == 0) {
+		sink->kernels->unpack_runs(bytes, bit, block->runs, block->n_runs, x);
+		undo_differences(differences, sink->kernels, x, block->points);
+		grib_sink_put(sink, x, block->points);
+		return;
+	}
+	kept = unpack_present(sink->kernels, missing, bytes, bit, block, mask, x);
+	undo_differences(differences, sink->kernels, x, kept);
+	grib_sink_put_masked(sink, x, mask, block->points);
+}
+
+static int begin(const struct grib_message *m, struct groups *groups,
+		 struct differences *differences, struct error *err)
+{
+	size_t offset;
 	int r;
 
-	(void)mode;
 	r = check_header(m, err);
 	if (r < 0)
 		return r;
-	r = parse_differences(m, &differences, &offset, err);
+	r = parse_differences(m, differences, &offset, err);
 	if (r < 0)
 		return r;
-	r = parse_groups(m, offset, &groups, err);
+	return parse_groups(m, offset, groups, err);
+}
+
+int grib_decode_complex(const struct grib_message *m, enum grib_mode mode, struct grib_sink *sink,
+			struct error *err)
+{
+	struct differences differences;
+	struct missing missing;
+	struct groups groups;
+	struct block block;
+	int r;
+
+	(void)mode;
+	r = begin(m, &groups, &differences, err);
 	if (r < 0)
 		return r;
 	missing = parse_missing(m->section[5]);
 	sink->scaling = grib_scaling_parse(m->section[5]);
-	sink->element = GRIB_INT32;
 	while (!grib_sink_full(sink)) {
-		const uint8_t *bytes;
-		unsigned int bit;
-
-		r = next_runs(&groups, sink->kernels, runs, &n_runs, &points, err);
+		r = next_block(&groups, sink->kernels, &block, err);
 		if (r < 0)
 			return r;
-		if (n_runs == 0)
+		if (block.n_runs == 0)
 			break;
-		bytes = take_bits(&groups, runs, n_runs, &bit);
-		if (missing.kinds == 0) {
-			sink->kernels->unpack_runs(bytes, bit, runs, n_runs, x);
-			undo_differences(&differences, sink->kernels, x, points);
-			grib_sink_put(sink, x, points);
-		} else {
-			size_t kept = unpack_present(sink->kernels, &missing, bytes, bit, runs,
-						     n_runs, mask, x);
-
-			undo_differences(&differences, sink->kernels, x, kept);
-			grib_sink_put_masked(sink, x, mask, points);
-		}
+		put_block(&groups, &block, &missing, &differences, sink);
 	}
-	if (groups.n == 0 && m->n_values > 0)
-		return format_error(m, 5, "values without groups", err);
 	return 0;
 }
 
 int grib_check_complex(const struct grib_message *m, struct error *err)
 {
 	struct differences differences;
-	struct grib_run runs[RUNS];
 	struct groups groups;
-	size_t offset, n_runs, points;
+	struct block block;
 	int r;
 
-	r = check_header(m, err);
-	if (r < 0)
-		return r;
-	r = parse_differences(m, &differences, &offset, err);
-	if (r < 0)
-		return r;
-	r = parse_groups(m, offset, &groups, err);
+	r = begin(m, &groups, &differences, err);
 	if (r < 0)
 		return r;
 	do {
-		r = next_runs(&groups, &grib_kernels_portable, runs, &n_runs, &points, err);
+		r = next_block(&groups, &grib_kernels_portable, &block, err);
 		if (r < 0)
 			return r;
-		for (size_t i = 0; i < n_runs; i++)
-			groups.bit += (uint64_t)runs[i].length * runs[i].width;
-	} while (n_runs > 0);
+	} while (block.n_runs > 0);
 	return 0;
 }

@@ -222,7 +222,7 @@ static int check(const struct grib_message *m, uint64_t *ret_n, struct error *er
  */
 static bool fits_output(const struct grib_sink *sink, uint64_t n)
 {
-	return sink->type == GRIB_F64 && sink->layout.nj == 1 && n <= sink->n;
+	return sink->type == GRIB_F64 && grib_layout_is_plain(&sink->layout) && n <= sink->n;
 }
 
 static int get_values(const struct grib_message *m, codes_handle *handle, uint64_t n,

@@ -31,7 +31,7 @@ struct grib_scaling grib_scaling_parse(struct slice section_5)
 	};
 }
 
-static bool layout_is_plain(const struct grib_layout *layout)
+bool grib_layout_is_plain(const struct grib_layout *layout)
 {
 	return !layout->columns && !layout->alternating && !layout->reverse_rows &&
 	       layout->rotate == 0;
@@ -52,7 +52,7 @@ struct grib_sink grib_sink_init(const struct grib_message *message,
 	};
 
 	/* One long row: nothing to split. */
-	if (layout_is_plain(layout))
+	if (grib_layout_is_plain(layout))
 		sink.layout = (struct grib_layout){.ni = sink.n, .nj = 1};
 	return sink;
 }

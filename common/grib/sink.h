@@ -49,6 +49,9 @@ struct grib_sink {
 	uint64_t bitmap_points;
 };
 
+/* Whether the points keep the order of the message. */
+bool grib_layout_is_plain(const struct grib_layout *layout);
+
 /* A sink for all points of @message; scaling and element are the decoder's to set. */
 struct grib_sink grib_sink_init(const struct grib_message *message,
 				const struct grib_layout *layout, enum grib_type type, void *out);
