@@ -40,14 +40,8 @@ static int find_edition_1(const struct grib_message *m, enum grib_mode mode, boo
 {
 	bool simple = m->packing == 0;
 
-	if (m->grid.template <0)
-		return error_set(err, ERR_UNSUPPORTED, "edition 1 message without a grid section");
-	if (mode == GRIB_GRIBBERISH && m->grid.template != 0 && m->grid.template != 4)
-		return error_set(err, ERR_UNSUPPORTED, "grid type %d of edition 1",
-				 m->grid.template);
-	if (m->n_points == 0)
-		return error_set(err, ERR_UNSUPPORTED,
-				 "grid of edition 1 without numbers of columns and rows");
+	if (mode == GRIB_GRIBBERISH && m->grid.kind != 0 && m->grid.kind != 4)
+		return error_set(err, ERR_UNSUPPORTED, "grid type %d of edition 1", m->grid.kind);
 	if (mode == GRIB_GRIBBERISH && !simple)
 		return unsupported(m, err);
 	*ret_decoder = (struct grib_decoder){grib_decode_simple_1, false};
@@ -85,6 +79,17 @@ static int find_direct(const struct grib_message *m, struct grib_decoder *ret_de
 	}
 }
 
+/* Packings beyond the codec's that eccodes turns into values of grid points. */
+static bool eccodes_knows(int packing)
+{
+	static const int known[] = {4, 61, 200, 40000, 40010, 50001, 50002};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (packing == known[i])
+			return true;
+	return false;
+}
+
 int grib_decoder_find(const struct grib_message *m, enum grib_mode mode, bool general,
 		      struct grib_decoder *ret_decoder, struct error *err)
 {
@@ -93,15 +98,14 @@ int grib_decoder_find(const struct grib_message *m, enum grib_mode mode, bool ge
 
 	if (m->edition == 1)
 		return find_edition_1(m, mode, general, ret_decoder, err);
-	if (m->section[5].size < 20) {
-		if (mode == GRIB_GRIBBERISH || m->packing != 4)
-			return error_set(err, ERR_FORMAT,
-					 "section 5 at offset %zu has %zu octets, at least 20 are "
-					 "needed",
-					 grib_section_offset(m, 5), m->section[5].size);
+	if (mode == GRIB_WMO && eccodes_knows(m->packing)) {
 		*ret_decoder = by_eccodes;
 		return 0;
 	}
+	if (m->section[5].size < 20)
+		return error_set(err, ERR_FORMAT,
+				 "section 5 at offset %zu has %zu octets, at least 20 are needed",
+				 grib_section_offset(m, 5), m->section[5].size);
 	if (find_direct(m, ret_decoder) == 0) {
 		/* eccodes takes complex packing with references of 0 bits for a constant. */
 		empty_references = *OCTET(m->section[5], 20) == 0;
@@ -109,15 +113,32 @@ int grib_decoder_find(const struct grib_message *m, enum grib_mode mode, bool ge
 			*ret_decoder = by_eccodes;
 		return 0;
 	}
-	if (mode == GRIB_GRIBBERISH && m->packing != 40)
+	if (m->packing != 40)
 		return unsupported(m, err);
 	*ret_decoder = by_eccodes;
+	return 0;
+}
+
+static int check_points_1(const struct grib_message *m, struct error *err)
+{
+	if (m->grid.kind < 0)
+		return error_set(err, ERR_UNSUPPORTED, "edition 1 message without a grid section");
+	if (m->n_points == 0)
+		return error_set(err, ERR_UNSUPPORTED,
+				 "grid of edition 1 without numbers of columns and rows");
 	return 0;
 }
 
 static int points_of(const struct grib_message *m, const struct grib_decode_options *options,
 		     uint64_t *ret_n, struct error *err)
 {
+	int r;
+
+	if (m->edition == 1) {
+		r = check_points_1(m, err);
+		if (r < 0)
+			return r;
+	}
 	if (options->var != GRIB_VAR_NONE)
 		return grib_coordinate_points(m, options, ret_n, err);
 	*ret_n = m->n_points;

@@ -27,7 +27,7 @@ static const char *find_name(const struct number_name *table, size_t n, int numb
 	return otherwise;
 }
 
-static const char *packing_name(int template)
+static const char *packing_name(int kind)
 {
 	static const struct number_name names[] = {
 		{0, "grid_simple"},
@@ -48,7 +48,7 @@ static const char *packing_name(int template)
 		{50002, "grid_second_order"},
 	};
 
-	return find_name(names, ARRAY_LEN(names), template, "unknown");
+	return find_name(names, ARRAY_LEN(names), kind, "unknown");
 }
 
 static const char *packing_name_1(uint8_t flags)
@@ -58,7 +58,7 @@ static const char *packing_name_1(uint8_t flags)
 	return flags & 0x40 ? "grid_second_order" : "grid_simple";
 }
 
-static const char *grid_name(int template, bool reduced)
+static const char *grid_name(int kind, bool reduced)
 {
 	static const struct number_name names[] = {
 		{0, "regular_ll"},
@@ -81,11 +81,11 @@ static const char *grid_name(int template, bool reduced)
 		{140, "lambert_azimuthal_equal_area"},
 	};
 
-	if (reduced && template == 0)
+	if (reduced && kind == 0)
 		return "reduced_ll";
-	if (reduced && template == 40)
+	if (reduced && kind == 40)
 		return "reduced_gg";
-	return find_name(names, ARRAY_LEN(names), template, "unknown");
+	return find_name(names, ARRAY_LEN(names), kind, "unknown");
 }
 
 static const char *grid_name_1(int type)
@@ -337,7 +337,7 @@ static void format_window(int64_t start, struct unit start_unit, int64_t length,
 
 /* Where the parts of a product template are, in octets of section 4; 0: it has none. */
 struct product {
-	int template;
+	int kind;
 	unsigned int shift;    /* of the common part, from octet 12 on */
 	unsigned int ensemble; /* type of ensemble forecast, number, size */
 	unsigned int derived;  /* derived forecast */
@@ -346,7 +346,7 @@ struct product {
 	unsigned int ranges; /* number of time ranges; the first begins 5 octets behind */
 };
 
-static const struct product *find_product(int template)
+static const struct product *find_product(int kind)
 {
 	static const struct product products[] = {
 		{0},
@@ -371,7 +371,7 @@ static const struct product *find_product(int template)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(products); i++)
-		if (products[i].template == template)
+		if (products[i].kind == kind)
 			return &products[i];
 	return NULL;
 }
@@ -539,7 +539,7 @@ static void describe_date(const struct civil *date, struct grib_info *info)
 
 static void describe_edition_2(const struct grib_headers *h, struct grib_info *info)
 {
-	struct grib_grid grid = {.template = -1};
+	struct grib_grid grid = {.kind = -1};
 	struct slice s1 = h->s1;
 
 	info->discipline = h->discipline;
@@ -559,9 +559,9 @@ static void describe_edition_2(const struct grib_headers *h, struct grib_info *i
 	if (h->s3.size >= 14) {
 		grib_grid_parse(h->s3, &grid);
 		info->n_points = be32(OCTET(h->s3, 7));
-		info->grid = grid_name(grid.template, has(h->s3, 34, 1) && *OCTET(h->s3, 11) != 0);
+		info->grid = grid_name(grid.kind, has(h->s3, 34, 1) && *OCTET(h->s3, 11) != 0);
 	}
-	info->grid_template = grid.template;
+	info->grid_template = grid.kind;
 	info->ni = grid.ni;
 	info->nj = grid.nj;
 	info->scan = grid.scan;

@@ -206,11 +206,6 @@ static int check(const struct grib_message *m, uint64_t *ret_n, struct error *er
 		return codestream_pixels(m, ret_n, err);
 	case 41:
 		return grib_check_png(m, err);
-	case 50:
-	case 51:
-	case 53:
-		return error_set(err, ERR_UNSUPPORTED,
-				 "spectral fields (packing 5.%d) have no points", m->packing);
 	default:
 		return 0;
 	}

@@ -33,9 +33,8 @@ struct axes {
 
 static bool is_projected(const struct grib_message *m)
 {
-	return m->edition == 2 &&
-	       (m->grid.template == GRID_MERCATOR || m->grid.template == GRID_POLAR ||
-		m->grid.template == GRID_LAMBERT);
+	return m->edition == 2 && (m->grid.kind == GRID_MERCATOR || m->grid.kind == GRID_POLAR ||
+				   m->grid.kind == GRID_LAMBERT);
 }
 
 static struct axes axes_edition_2(const struct grib_message *m)
@@ -64,7 +63,7 @@ static struct axes axes_edition_1(const struct grib_message *m)
 			      m->grid.scan & SCAN_I_NEGATIVE ? -di : di, m->grid.ni},
 	};
 
-	if (m->grid.template == GRID_GAUSSIAN_1)
+	if (m->grid.kind == GRID_GAUSSIAN_1)
 		axes.latitude.step = m->grid.nj > 1 ? (last - first) / (double)(m->grid.nj - 1) : 0;
 	return axes;
 }
@@ -135,20 +134,20 @@ static int check_shape(const struct grib_message *m, struct error *err)
 /* Whether the grid is one that flags and coordinates are defined for. */
 static int check_grid(const struct grib_message *m, struct error *err)
 {
-	size_t least = m->grid.template == GRID_LAMBERT ? 81 : 72;
+	size_t least = m->grid.kind == GRID_LAMBERT ? 81 : 72;
 
 	if (m->edition == 1) {
-		if (m->grid.template == GRID_LATLON || m->grid.template == GRID_GAUSSIAN_1)
+		if (m->grid.kind == GRID_LATLON || m->grid.kind == GRID_GAUSSIAN_1)
 			return 0;
 		return error_set(err, ERR_UNSUPPORTED,
 				 "grid type %d of edition 1 has no known orientation",
-				 m->grid.template);
+				 m->grid.kind);
 	}
-	if (m->grid.template != GRID_LATLON && !is_projected(m))
+	if (m->grid.kind != GRID_LATLON && !is_projected(m))
 		return error_set(err, ERR_UNSUPPORTED,
 				 "section 3 at offset %zu: grid 3.%d has no known orientation",
-				 grib_section_offset(m, 3), m->grid.template);
-	if (m->grid.template == GRID_POLAR)
+				 grib_section_offset(m, 3), m->grid.kind);
+	if (m->grid.kind == GRID_POLAR)
 		least = 65;
 	if (m->section[3].size < least)
 		return error_set(err, ERR_FORMAT, "section 3 at offset %zu has %zu octets, not %zu",
@@ -159,7 +158,7 @@ static int check_grid(const struct grib_message *m, struct error *err)
 /* Octets of the row distance of a projected grid. */
 static uint32_t projected_dy(const struct grib_message *m)
 {
-	return be32(OCTET(m->section[3], m->grid.template == GRID_MERCATOR ? 69 : 60));
+	return be32(OCTET(m->section[3], m->grid.kind == GRID_MERCATOR ? 69 : 60));
 }
 
 static bool rows_ascend(const struct grib_message *m)
@@ -209,7 +208,7 @@ int grib_layout_of(const struct grib_message *m, const struct grib_decode_option
  * ellipsoid.  Metres and radians.
  */
 struct projection {
-	int template;
+	int kind;
 	double a, e; /* radius and eccentricity */
 	double n, f; /* Lambert: cone constant and scale; others: scale in f */
 	double lon0; /* central meridian */
@@ -280,7 +279,7 @@ static void forward(const struct projection *p, double lat, double lon, double *
 {
 	double theta, rho;
 
-	switch (p->template) {
+	switch (p->kind) {
 	case GRID_MERCATOR:
 		*ret_x = p->f * (lon - p->lon0);
 		*ret_y = -p->f * log(snyder_t(p->e, lat));
@@ -310,7 +309,7 @@ static void inverse(const struct projection *p, double x, double y, double *ret_
 {
 	double sign = 1;
 
-	switch (p->template) {
+	switch (p->kind) {
 	case GRID_MERCATOR:
 		*ret_lat = latitude_of_t(p->e, exp(-y / p->f));
 		*ret_lon = p->lon0 + x / p->f;
@@ -355,14 +354,14 @@ static void set_polar(struct slice s3, struct projection *p)
 static struct projection projection_parse(const struct grib_message *m)
 {
 	struct slice s3 = m->section[3];
-	struct projection p = {.template = m->grid.template};
-	unsigned int distances = p.template == GRID_MERCATOR ? 65 : 56;
+	struct projection p = {.kind = m->grid.kind};
+	unsigned int distances = p.kind == GRID_MERCATOR ? 65 : 56;
 	double lon1 = angle(OCTET(s3, 43));
 
 	set_earth(s3, &p);
-	if (p.template == GRID_LAMBERT) {
+	if (p.kind == GRID_LAMBERT) {
 		set_lambert(s3, &p);
-	} else if (p.template == GRID_POLAR) {
+	} else if (p.kind == GRID_POLAR) {
 		set_polar(s3, &p);
 	} else {
 		p.f = p.a * snyder_m(p.e, angle(OCTET(s3, 48)));
@@ -383,7 +382,7 @@ static double projected_longitude(const struct projection *p, double lon)
 {
 	double degrees = lon * DEGREES;
 
-	if (p->template == GRID_LAMBERT)
+	if (p->kind == GRID_LAMBERT)
 		return degrees > 180 ? degrees - 360 : degrees;
 	degrees = fmod(degrees + 180, 360);
 	return degrees < 0 ? degrees + 180 : degrees - 180;
@@ -401,13 +400,13 @@ static void store(const struct grib_decode_options *options, void *out, uint64_t
 static bool codec_knows_product(const struct grib_message *m)
 {
 	static const uint8_t known[] = {0, 1, 2, 5, 6, 8, 9, 10, 11, 12, 103, 107};
-	uint32_t template;
+	uint32_t product;
 
 	if (m->section[4].size < 9)
 		return false;
-	template = be16(OCTET(m->section[4], 8));
+	product = be16(OCTET(m->section[4], 8));
 	for (size_t i = 0; i < sizeof(known); i++)
-		if (template == known[i])
+		if (product == known[i])
 			return true;
 	return false;
 }

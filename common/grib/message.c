@@ -53,9 +53,9 @@ size_t grib_section_offset(const struct grib_message *message, int section)
 }
 
 /* Octet of the scanning mode in section 3, by grid template; 0 where it is not known. */
-static unsigned int scan_octet(int template)
+static unsigned int scan_octet(int kind)
 {
-	switch (template) {
+	switch (kind) {
 	case 0: /* latitude/longitude, rotated, stretched */
 	case 1:
 	case 2:
@@ -82,10 +82,10 @@ static unsigned int scan_octet(int template)
 
 void grib_grid_parse(struct slice section, struct grib_grid *ret_grid)
 {
-	int template = (int)be16(OCTET(section, 13));
-	unsigned int octet = scan_octet(template);
+	int kind = (int)be16(OCTET(section, 13));
+	unsigned int octet = scan_octet(kind);
 
-	*ret_grid = (struct grib_grid){.template = template};
+	*ret_grid = (struct grib_grid){.kind = kind};
 	if (octet == 0 || section.size < octet)
 		return;
 	ret_grid->scan = *OCTET(section, octet);
@@ -283,10 +283,10 @@ static void parse_grid_1(struct grib_message *m)
 {
 	struct slice gds = m->section[3];
 
-	m->grid.template = -1;
+	m->grid.kind = -1;
 	if (gds.size < 28)
 		return;
-	m->grid.template = *OCTET(gds, 6);
+	m->grid.kind = *OCTET(gds, 6);
 	m->grid.ni = be16(OCTET(gds, 7));
 	m->grid.nj = be16(OCTET(gds, 9));
 	m->grid.scan = *OCTET(gds, 28);

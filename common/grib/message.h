@@ -52,7 +52,7 @@ enum {
 
 /* What section 3 (edition 1: section 2) says, as far as every grid has it. */
 struct grib_grid {
-	int template;	 /* edition 1: data representation type; -1 without a section */
+	int kind;	 /* edition 1: data representation type; -1 without a section */
 	uint32_t ni, nj; /* 0 where unknown, or where rows differ in length */
 	uint8_t scan;
 };

@@ -12,7 +12,7 @@
 enum { GROUP_LENGTH = 32, CCSDS_BLOCK = 32, CCSDS_INTERVAL = 128 };
 
 const struct make_grid make_grid_hrrr = {
-	.template = 30,
+	.kind = 30,
 	.ni = 1799,
 	.nj = 1059,
 	.scan = 0x40,
@@ -116,10 +116,10 @@ static int append_section_1(const struct make_grib *spec, struct buf *out, struc
 static int append_section_3(const struct make_grid *grid, struct buf *out, struct error *err)
 {
 	struct octets o = {0};
-	bool lambert = grid->template == 30;
+	bool lambert = grid->kind == 30;
 
 	set(&o, 7, 4, (uint64_t)grid->ni * grid->nj);
-	set(&o, 13, 2, (uint64_t)grid->template);
+	set(&o, 13, 2, (uint64_t)grid->kind);
 	set(&o, 15, 1, 6); /* sphere of 6371229 m */
 	set(&o, 31, 4, grid->ni);
 	set(&o, 35, 4, grid->nj);
@@ -320,14 +320,14 @@ static int make_numbers(const struct make_grib *spec, const float *values, struc
 }
 
 /* Octets 10 to 21 of section 5. */
-static int append_scaling(const struct make_grib *spec, const struct numbers *numbers, int template,
+static int append_scaling(const struct make_grib *spec, const struct numbers *numbers, int kind,
 			  unsigned int bits, struct buf *out, struct error *err)
 {
 	uint32_t reference;
 	int r = 0;
 
 	memcpy(&reference, &numbers->reference, sizeof(reference));
-	r = r ? r : make_be(out, (uint64_t) template, 2, err);
+	r = r ? r : make_be(out, (uint64_t)kind, 2, err);
 	r = r ? r : make_be(out, reference, 4, err);
 	r = r ? r : make_be(out, sign_magnitude(spec->binary_scale, 2), 2, err);
 	r = r ? r : make_be(out, sign_magnitude(spec->decimal_scale, 2), 2, err);

@@ -34,7 +34,7 @@ struct make_level {
 enum make_statistic { MAKE_AVERAGE = 0, MAKE_ACCUMULATION = 1, MAKE_MAXIMUM = 2, MAKE_MINIMUM = 3 };
 
 struct make_grid {
-	int template; /* 0 latitude/longitude, 30 Lambert */
+	int kind; /* 0 latitude/longitude, 30 Lambert */
 	uint32_t ni, nj;
 	uint8_t scan;	    /* 0x40: rows from the south */
 	int32_t lat1, lon1; /* first point, millionths of a degree */

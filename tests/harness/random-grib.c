@@ -49,15 +49,15 @@ static int put_random_bits(struct random *random, uint64_t bits, struct buf *out
 }
 
 /* R, E and D of both signs, within what keeps float64 finite. */
-static int put_scaling(struct random *random, unsigned int template, unsigned int bits,
-		       struct buf *s5, struct error *err)
+static int put_scaling(struct random *random, unsigned int kind, unsigned int bits, struct buf *s5,
+		       struct error *err)
 {
 	float reference = (float)((double)(int64_t)next(random) * 1e-16);
 	uint32_t reference_bits;
 	int r = 0;
 
 	memcpy(&reference_bits, &reference, sizeof(reference_bits));
-	r = r ? r : make_be(s5, template, 2, err);
+	r = r ? r : make_be(s5, kind, 2, err);
 	r = r ? r : make_be(s5, reference_bits, 4, err);
 	r = r ? r : make_be(s5, pick(random, 0, 1) << 15 | pick(random, 0, 40), 2, err);
 	r = r ? r : make_be(s5, pick(random, 0, 1) << 15 | pick(random, 0, 25), 2, err);

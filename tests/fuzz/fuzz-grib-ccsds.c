@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Packing 5.42: the rest of section 5, a bitmap and the data around a frame that is always right
+ */
+
+#include "grib-packing.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	grib_packing_decode(42, 25, data, size);
+	return 0;
+}
