@@ -145,7 +145,7 @@ static int compare_chunk(void *argument, const uint32_t *index, struct slice sto
 				     comparison->want->n_dims, stored, err);
 }
 
-static int guard_array(const struct template *template, struct checkout *checkout,
+static int guard_array(struct template *template, struct checkout *checkout,
 		       const struct template_node_info *want, const struct node *found,
 		       const struct dataset *dataset, struct buf *list, struct error *err)
 {
@@ -181,8 +181,7 @@ static int guard_array(const struct template *template, struct checkout *checkou
 	return r;
 }
 
-static const struct template_node_info *template_find(const struct template *template,
-						      struct slice path)
+static const struct template_node_info *template_find(struct template *template, struct slice path)
 {
 	for (size_t i = 0; i < template_n_nodes(template); i++)
 		if (slice_is(path, template_node(template, i)->path))
@@ -190,7 +189,7 @@ static const struct template_node_info *template_find(const struct template *tem
 	return NULL;
 }
 
-static int guard_node(const struct template *template, struct checkout *checkout, uint32_t number,
+static int guard_node(struct template *template, struct checkout *checkout, uint32_t number,
 		      const struct dataset *dataset, struct buf *list, struct error *err)
 {
 	const struct template_node_info *want;
@@ -210,7 +209,7 @@ static int guard_node(const struct template *template, struct checkout *checkout
 			      : 0;
 }
 
-int metadata_guard(const struct template *template, struct checkout *checkout, bool allow_new,
+int metadata_guard(struct template *template, struct checkout *checkout, bool allow_new,
 		   struct error *err)
 {
 	const struct dataset *dataset = template_dataset(template);
@@ -249,7 +248,7 @@ static int check_length(const struct template_node_info *want, struct checkout *
 	return 0;
 }
 
-static int write_node(const struct template *template, const struct template_node_info *want,
+static int write_node(struct template *template, const struct template_node_info *want,
 		      struct transaction *transaction, struct error *err)
 {
 	struct comparison comparison = {.checkout = transaction_base(transaction),
@@ -271,8 +270,7 @@ static int write_node(const struct template *template, const struct template_nod
 	return r;
 }
 
-int metadata_write(const struct template *template, struct transaction *transaction,
-		   struct error *err)
+int metadata_write(struct template *template, struct transaction *transaction, struct error *err)
 {
 	int r = 0;
 

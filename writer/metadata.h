@@ -21,12 +21,11 @@
  * coordinate, and, unless @allow_new, arrays that the store does not have.  ERR_CONFLICT lists the
  * first of them.  @template may be of any length.
  */
-int metadata_guard(const struct template *template, struct checkout *checkout, bool allow_new,
+int metadata_guard(struct template *template, struct checkout *checkout, bool allow_new,
 		   struct error *err);
 
 /*
  * Puts into @transaction what differs from @template: documents by bytes, coordinate chunks by
  * their decoded values.  An array that is longer than the template's is ERR_CONFLICT.
  */
-int metadata_write(const struct template *template, struct transaction *transaction,
-		   struct error *err);
+int metadata_write(struct template *template, struct transaction *transaction, struct error *err);

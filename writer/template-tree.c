@@ -38,7 +38,7 @@ static int chunk_file(void *argument, const uint32_t *index, struct slice stored
 	return text ? walk->each(walk->argument, walk->node, text, stored, err) : ERR_MEMORY;
 }
 
-static int document_file(const struct template *template, size_t i, const struct walk *walk,
+static int document_file(struct template *template, size_t i, const struct walk *walk,
 			 struct error *err)
 {
 	CLEANUP(buf_done) struct buf root = BUF_INIT(BUF_NO_LIMIT);

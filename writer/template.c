@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "writer/template.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -13,7 +14,16 @@
 /* A decoded coordinate chunk: 18 hours of 192,720 labels are 29 MB. */
 #define CHUNK_BYTES_MAX (UINT64_C(1) << 30)
 #define DOCUMENT_MAX (1U << 20)
-#define CONSOLIDATED_MAX (64U << 20)
+/* Encoded chunks that are kept because every group has the same. */
+#define KEPT_MAX (64U << 20)
+
+/* A chunk of a coordinate, encoded. */
+struct kept_chunk {
+	uint32_t coordinate;
+	uint32_t index[DATASET_DIMS_MAX];
+	struct slice stored;
+	struct kept_chunk *next;
+};
 
 struct template
 {
@@ -22,7 +32,10 @@ struct template
 	struct arena arena;
 	struct template_node_info *nodes;
 	size_t n_nodes;
-	size_t *variables; /* node of each variable */
+	size_t *variables;     /* node of each variable */
+	pthread_mutex_t mutex; /* protects what follows, and the arena after template_new() */
+	struct kept_chunk *kept;
+	size_t kept_bytes;
 };
 
 static bool in_group(const struct dataset_group *group, uint32_t dim)
@@ -298,6 +311,7 @@ int template_new(const struct dataset *dataset, uint64_t n, struct template **re
 
 	if (!template)
 		return error_memory(err);
+	pthread_mutex_init(&template->mutex, NULL);
 	template->dataset = dataset;
 	template->n = n;
 	template->nodes = arena_zalloc(&template->arena, most, sizeof(*template->nodes), err);
@@ -322,6 +336,7 @@ int template_new(const struct dataset *dataset, uint64_t n, struct template **re
 struct template *template_free(struct template *template)
 {
 	if (template) {
+		pthread_mutex_destroy(&template->mutex);
 		arena_done(&template->arena);
 		free(template);
 	}
@@ -411,7 +426,49 @@ static int encode_chunk(const struct template *template, const struct template_n
 	return zarr_chain_encode(chain, node->chunk_shape, slice_of(decoded, size), stored, err);
 }
 
-int template_chunks(const struct template *template, const struct template_node_info *node,
+static bool find_kept(struct template *template, const struct template_node_info *node,
+		      const uint32_t *index, struct slice *ret_stored)
+{
+	const struct kept_chunk *found = NULL;
+
+	pthread_mutex_lock(&template->mutex);
+	for (const struct kept_chunk *at = template->kept; at && !found; at = at->next)
+		if (at->coordinate == node->item &&
+		    memcmp(at->index, index, node->n_dims * sizeof(*index)) == 0)
+			found = at;
+	if (found)
+		*ret_stored = found->stored;
+	pthread_mutex_unlock(&template->mutex);
+	return found != NULL;
+}
+
+/* Other groups have the coordinate, too; encoding it again could be dear. */
+static int keep_chunk(struct template *template, const struct template_node_info *node,
+		      const uint32_t *index, struct slice stored, struct error *err)
+{
+	struct kept_chunk *kept = NULL;
+	char *copy = NULL;
+	bool fits;
+
+	pthread_mutex_lock(&template->mutex);
+	fits = template->dataset->n_groups > 1 && stored.size <= KEPT_MAX - template->kept_bytes;
+	if (fits) {
+		kept = arena_zalloc(&template->arena, 1, sizeof(*kept), err);
+		copy = arena_dup(&template->arena, stored, err);
+	}
+	if (kept && copy) {
+		kept->coordinate = node->item;
+		memcpy(kept->index, index, node->n_dims * sizeof(*index));
+		kept->stored = slice_of(copy, stored.size);
+		kept->next = template->kept;
+		template->kept = kept;
+		template->kept_bytes += stored.size;
+	}
+	pthread_mutex_unlock(&template->mutex);
+	return fits && (!kept || !copy) ? ERR_MEMORY : 0;
+}
+
+int template_chunks(struct template *template, const struct template_node_info *node,
 		    int (*each)(void *argument, const uint32_t *index, struct slice stored,
 				struct error *err),
 		    void *argument, struct error *err)
@@ -439,13 +496,19 @@ int template_chunks(const struct template *template, const struct template_node_
 	if (!decoded)
 		return error_memory(err);
 	do {
-		CLEANUP(buf_done) struct buf stored = BUF_INIT(BUF_NO_LIMIT);
+		CLEANUP(buf_done) struct buf encoded = BUF_INIT(BUF_NO_LIMIT);
+		struct slice stored;
 
-		r = encode_chunk(template, node, metadata, chain, index, decoded, size, &stored,
-				 err);
+		if (!find_kept(template, node, index, &stored)) {
+			r = encode_chunk(template, node, metadata, chain, index, decoded, size,
+					 &encoded, err);
+			stored = buf_slice(&encoded);
+			if (r == 0)
+				r = keep_chunk(template, node, index, stored, err);
+		}
 		if (r < 0)
 			return error_prefix(err, "cannot render '%s'", node->path);
-		r = each(argument, index, buf_slice(&stored), err);
+		r = each(argument, index, stored, err);
 		if (r < 0)
 			return r;
 	} while (next_chunk(node, index));

@@ -8,7 +8,7 @@
  * and for refreshing its metadata: documents depend on the definition and the number of append
  * labels alone, coordinate chunks on the same and the compressor.
  *
- * Threads: any; a template may be shared by readers.
+ * Threads: a template may be shared.
  */
 
 #include "base/buf.h"
@@ -53,9 +53,10 @@ int template_consolidated(const struct template *template, struct buf *out, stru
 
 /*
  * Calls @each for every chunk of the coordinate @node with its index and its stored bytes.  Chunks
- * that a longer append dimension shares hold the fill value beyond it.
+ * that a longer append dimension shares hold the fill value beyond it.  A coordinate that several
+ * groups have is encoded once.
  */
-int template_chunks(const struct template *template, const struct template_node_info *node,
+int template_chunks(struct template *template, const struct template_node_info *node,
 		    int (*each)(void *argument, const uint32_t *index, struct slice stored,
 				struct error *err),
 		    void *argument, struct error *err);

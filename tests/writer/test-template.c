@@ -150,8 +150,31 @@ static void test_render(void **state)
 	nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+static void print_difference(void *argument, const char *key, const char *what)
+{
+	(void)argument;
+	print_error("%s %s\n", key, what);
+}
+
+/* The tree beside a definition is what people review: it must be that of the definition. */
+static void test_kept_tree(void **state)
+{
+	const struct template_case *c = *state;
+	CLEANUP(dataset_freep) struct dataset *dataset = NULL;
+	CLEANUP(freep) char *folder = NULL;
+	struct error err = ERROR_INIT;
+
+	assert_ok(dataset_find(TEST_DATASETS, c->id, &dataset, &err), &err);
+	folder = text_printf(&err, "%s/template", dataset->folder);
+	assert_ok(template_check(dataset, folder, print_difference, NULL, &err), &err);
+}
+
 int main(void)
 {
+	int failed = RUN_CASES(test_kept_tree, cases);
+
+	if (failed)
+		return failed;
 	if (!test_data("."))
 		test_skip("REFMT_TEST_DATA is not set");
 	return RUN_CASES(test_render, cases);
