@@ -112,6 +112,16 @@ int intern_text(struct intern *intern, struct slice text, uint32_t *ret_number, 
 	return 0;
 }
 
+void intern_forget_last(struct intern *intern)
+{
+	const struct interned_text *entry = &intern->texts.items[intern->texts.n - 1];
+
+	/* Nothing was put behind it, so nothing is found through its slot. */
+	*find_slot(intern, entry->text, entry->hash) = 0;
+	intern->texts.n--;
+	intern->last = 0;
+}
+
 size_t intern_memory(const struct intern *intern)
 {
 	return intern->arena.total + intern->texts.capacity * sizeof(struct interned_text) +

@@ -35,5 +35,7 @@ struct intern {
 void intern_done(struct intern *intern);
 /* The number of @text, which is copied when it is new.  ERR_MEMORY. */
 int intern_text(struct intern *intern, struct slice text, uint32_t *ret_number, struct error *err);
+/* Forgets the text that was added last, before any other is added. */
+void intern_forget_last(struct intern *intern);
 /* Bytes of memory held. */
 size_t intern_memory(const struct intern *intern);

@@ -254,9 +254,10 @@ static int intern_checked(struct intern *intern, struct slice text, uint32_t *re
 	int r;
 
 	r = intern_text(intern, text, ret_number, err);
-	if (r < 0 || intern->texts.n == n)
+	if (r < 0 || intern->texts.n == n || text_is_utf8(text))
 		return r;
-	return text_is_utf8(text) ? 0 : error_set(err, ERR_ARGUMENT, "text is not UTF-8");
+	intern_forget_last(intern);
+	return error_set(err, ERR_ARGUMENT, "text is not UTF-8");
 }
 
 static uint32_t next_random(struct manifest_builder *b, uint64_t below)
