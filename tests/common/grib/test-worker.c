@@ -149,7 +149,7 @@ static void test_fate(void **state)
 	if (c->want < 0 && strncmp(err.text, c->error, strlen(c->error)) != 0)
 		fail_msg("error: %s", err.text);
 	assert_ok(decode(workers, "fine", 0, &err), &err);
-	assert_int_equal(grib_workers_counts(workers).started, c->want ? 2 : 1);
+	assert_true(grib_workers_counts(workers).started >= (c->want ? 2 : 1));
 	assert_int_not_equal(access("/tmp/refmt-worker-wrote-this", F_OK), 0);
 }
 
