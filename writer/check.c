@@ -228,12 +228,11 @@ static int add_file_samples(const struct checks *checks, const struct dataset_ch
 	int r = 0;
 
 	for (uint32_t v = 0; v < dataset->n_variables && r == 0; v++) {
-		const struct variable_era *era = variable_era(&dataset->variables[v], file->label);
 		int level = dataset->groups[dataset->variables[v].group].level;
 		uint64_t n = level >= 0 ? dataset->dims[level].size : 1;
 
 		if (!source_file_holds(dataset, file, v) ||
-		    (era->no_reference_at_lead_0 && file->lead == 0))
+		    source_file_is_meaningless(dataset, file, v))
 			continue;
 		for (uint64_t l = 0; l < n && r == 0; l++)
 			if (is_sampled(l, n, check->levels))

@@ -67,11 +67,20 @@ bool source_file_holds(const struct dataset *dataset, const struct source_file *
 	       file->lead <= era->last_lead;
 }
 
+bool source_file_is_meaningless(const struct dataset *dataset, const struct source_file *file,
+				uint32_t variable)
+{
+	return file->lead == 0 &&
+	       variable_era(&dataset->variables[variable], file->label)->no_reference_at_lead_0;
+}
+
+/* A file without anything to refer to could never be told from one that is not ingested. */
 static bool holds_any(const struct dataset *dataset, const struct selection *selection,
 		      const struct source_file *file)
 {
 	for (uint32_t v = 0; v < dataset->n_variables; v++)
-		if (selection->variables[v] && source_file_holds(dataset, file, v))
+		if (selection->variables[v] && source_file_holds(dataset, file, v) &&
+		    !source_file_is_meaningless(dataset, file, v))
 			return true;
 	return false;
 }
@@ -224,13 +233,9 @@ int source_file_probe(const struct dataset *dataset, const struct selection *sel
 	if (probe >= 0 && selection->variables[probe])
 		return probe;
 	for (uint32_t v = 0; v < dataset->n_variables; v++) {
-		const struct variable_era *era;
-
-		if (!selection->variables[v] || !source_file_holds(dataset, file, v))
-			continue;
-		era = variable_era(&dataset->variables[v], file->label);
 		/* What never gets a reference cannot show that the file was ingested. */
-		if (era->no_reference_at_lead_0 && file->lead == 0)
+		if (!selection->variables[v] || !source_file_holds(dataset, file, v) ||
+		    source_file_is_meaningless(dataset, file, v))
 			continue;
 		if (dataset->variables[v].step == STEP_INSTANT)
 			return (int)v;

@@ -51,7 +51,7 @@ void source_files_done(struct source_files *files);
 
 /*
  * Appends the files of append positions [@first, @end) in the order position, dimensions of the
- * files, type.  A file that would hold nothing of @selection is left out.  ERR_FORMAT: two files
+ * files, type.  A file that gives no reference for @selection is left out.  ERR_FORMAT: two files
  * with one URL.
  */
 int source_files_generate(const struct dataset *dataset, const struct selection *selection,
@@ -67,6 +67,10 @@ void source_file_done(struct source_file *file);
 /* Is @variable expected in @file? */
 bool source_file_holds(const struct dataset *dataset, const struct source_file *file,
 		       uint32_t variable);
+
+/* Is its message in @file no data, so that it gets no reference? */
+bool source_file_is_meaningless(const struct dataset *dataset, const struct source_file *file,
+				uint32_t variable);
 
 /*
  * The variable whose presence stands for the whole file: the definition's probe, or the first

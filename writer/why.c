@@ -82,6 +82,15 @@ static int record_name(const struct dataset *dataset, uint32_t variable, const u
 	return r < 0 ? r : buf_append_text(out, "]", err);
 }
 
+/* A reason that the definition knows. */
+static int decided(struct why *why, enum outcome outcome, const char *detail, struct error *err)
+{
+	why->known = true;
+	snprintf(why->reason, sizeof(why->reason), "%s", outcome_name(outcome));
+	why->detail = text_dup(detail, err);
+	return why->detail ? 0 : ERR_MEMORY;
+}
+
 static int look_up_reason(const struct dataset *dataset, struct repo *repo, uint32_t variable,
 			  const uint32_t *index, struct why *why, struct error *err)
 {
@@ -111,14 +120,15 @@ static int look_up_reason(const struct dataset *dataset, struct repo *repo, uint
 		r = source_file_of(dataset, variable, position, labels, &file, err);
 	if (r < 0)
 		return r;
-	if (r > 0) {
-		why->known = true;
-		snprintf(why->reason, sizeof(why->reason), "%s", outcome_name(OUTCOME_NOT_IN_FILE));
-		why->detail = text_dup("no source file is expected to hold it", err);
-		return why->detail ? 0 : ERR_MEMORY;
-	}
+	if (r > 0)
+		return decided(why, OUTCOME_NOT_IN_FILE, "no source file is expected to hold it",
+			       err);
 	why->url = TAKE(file.url);
+	if (source_file_is_meaningless(dataset, &file, variable))
+		r = decided(why, OUTCOME_NOT_MEANINGFUL, "its message at lead 0 is no data", err);
 	source_file_done(&file);
+	if (r < 0 || why->known)
+		return r;
 	name = buf_text(&record, err);
 	if (!name)
 		return ERR_MEMORY;
