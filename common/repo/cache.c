@@ -205,6 +205,25 @@ int manifest_cache_get(struct manifest_cache *cache, const struct manifest_info 
 	return r;
 }
 
+int manifest_cache_peek(struct manifest_cache *cache, const struct id12 *id,
+			struct manifest_pin **ret_pin)
+{
+	struct manifest_pin *pin;
+	int r = REPO_WOULD_LOAD;
+
+	pthread_mutex_lock(&cache->lock);
+	pin = *cache_bucket(cache, id);
+	while (pin && !id12_equal(&pin->id, id))
+		pin = pin->next_in_bucket;
+	if (pin && pin->state == PIN_READY) {
+		/* There already, so this does not wait and cannot fail. */
+		r = cache_wait(cache, pin, NULL);
+		*ret_pin = pin;
+	}
+	pthread_mutex_unlock(&cache->lock);
+	return r;
+}
+
 const struct manifest *manifest_pin_get(const struct manifest_pin *pin)
 {
 	return pin->manifest;

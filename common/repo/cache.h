@@ -31,6 +31,9 @@ DEFINE_CLEANUP(struct manifest_cache *, manifest_cache_free)
 /* Gives the manifest that @info describes, loading it if need be, pinned until manifest_unpin(). */
 int manifest_cache_get(struct manifest_cache *cache, const struct manifest_info *info,
 		       struct manifest_pin **ret_pin, struct error *err);
+/* The same for a manifest that is there already; REPO_WOULD_LOAD for others.  Never waits. */
+int manifest_cache_peek(struct manifest_cache *cache, const struct id12 *id,
+			struct manifest_pin **ret_pin);
 const struct manifest *manifest_pin_get(const struct manifest_pin *pin);
 /* NULL is fine.  Always returns NULL. */
 struct manifest_pin *manifest_unpin(struct manifest_pin *pin);

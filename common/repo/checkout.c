@@ -145,54 +145,94 @@ static bool node_has_chunk(const struct snapshot_node *node, const uint32_t *ind
 	return true;
 }
 
+static int checkout_manifest(struct checkout *checkout, const struct manifest_ref *ref,
+			     struct manifest_info *ret_info, struct error *err)
+{
+	char name[ID12_TEXT_LEN + 1];
+
+	if (snapshot_find_manifest(checkout->snapshot, &ref->id, ret_info) == 0)
+		return 0;
+	id12_format(&ref->id, name);
+	return error_set(err, ERR_FORMAT, "manifest %s is not in its snapshot's list", name);
+}
+
 int checkout_pin(struct checkout *checkout, const struct manifest_ref *ref,
 		 struct manifest_pin **ret_pin, struct error *err)
 {
 	struct manifest_info info;
-	char name[ID12_TEXT_LEN + 1];
+	int r;
 
-	if (snapshot_find_manifest(checkout->snapshot, &ref->id, &info) != 0) {
-		id12_format(&ref->id, name);
-		return error_set(err, ERR_FORMAT, "manifest %s is not in its snapshot's list",
-				 name);
-	}
+	r = checkout_manifest(checkout, ref, &info, err);
+	if (r < 0)
+		return r;
 	return manifest_cache_get(checkout->repo->cache, &info, ret_pin, err);
 }
 
-/* The first manifest whose box holds the index answers alone. */
-int checkout_locate(struct checkout *checkout, const struct node *node, const uint32_t *index,
-		    struct chunk *ret_chunk, struct error *err)
+/* The first manifest whose box holds the index answers alone: 0 or REPO_ABSENT. */
+static int node_manifest_of(const struct snapshot_node *node, const uint32_t *index,
+			    struct manifest_ref *ret_ref)
 {
-	struct snapshot_node stored = snapshot_node(checkout->snapshot, node->number);
-	struct manifest_ref ref;
+	if (!node_has_chunk(node, index))
+		return REPO_ABSENT;
+	for (uint32_t i = 0; i < node->n_manifests; i++) {
+		*ret_ref = node_manifest(node, i);
+		if (manifest_ref_holds(ret_ref, index))
+			return 0;
+	}
+	return REPO_ABSENT;
+}
+
+/* Takes over @pin. */
+static int locate_in(struct manifest_pin *pin, const struct snapshot_node *node,
+		     const struct manifest_ref *ref, const uint32_t *index, struct chunk *ret_chunk,
+		     struct error *err)
+{
 	struct manifest_array array;
-	struct manifest_pin *pin;
-	uint32_t i = 0;
 	int r;
 
-	if (!node_has_chunk(&stored, index))
-		return REPO_ABSENT;
-	for (;; i++) {
-		if (i == stored.n_manifests)
-			return REPO_ABSENT;
-		ref = node_manifest(&stored, i);
-		if (manifest_ref_holds(&ref, index))
-			break;
-	}
-	r = checkout_pin(checkout, &ref, &pin, err);
-	if (r < 0)
-		return r;
-	r = manifest_find_array(manifest_pin_get(pin), &stored.id, &array);
+	r = manifest_find_array(manifest_pin_get(pin), &node->id, &array);
 	if (r == 0)
-		r = manifest_find(manifest_pin_get(pin), &array, index, stored.n_dims,
-				  ref.n_extents ? ref.extents : NULL, &ret_chunk->ref, err);
+		r = manifest_find(manifest_pin_get(pin), &array, index, node->n_dims,
+				  ref->n_extents ? ref->extents : NULL, &ret_chunk->ref, err);
 	if (r == 0) {
-		ret_chunk->manifest = ref.id;
+		ret_chunk->manifest = ref->id;
 		ret_chunk->pin = pin;
 		return 0;
 	}
 	manifest_unpin(pin);
 	return r == MANIFEST_ABSENT ? REPO_ABSENT : r;
+}
+
+int checkout_locate(struct checkout *checkout, const struct node *node, const uint32_t *index,
+		    struct chunk *ret_chunk, struct error *err)
+{
+	struct snapshot_node stored = snapshot_node(checkout->snapshot, node->number);
+	struct manifest_ref ref;
+	struct manifest_pin *pin;
+	int r;
+
+	r = node_manifest_of(&stored, index, &ref);
+	if (r == 0)
+		r = checkout_pin(checkout, &ref, &pin, err);
+	if (r != 0)
+		return r;
+	return locate_in(pin, &stored, &ref, index, ret_chunk, err);
+}
+
+int checkout_try_locate(struct checkout *checkout, const struct node *node, const uint32_t *index,
+			struct chunk *ret_chunk, struct error *err)
+{
+	struct snapshot_node stored = snapshot_node(checkout->snapshot, node->number);
+	struct manifest_ref ref;
+	struct manifest_pin *pin;
+	int r;
+
+	r = node_manifest_of(&stored, index, &ref);
+	if (r == 0)
+		r = manifest_cache_peek(checkout->repo->cache, &ref.id, &pin);
+	if (r != 0)
+		return r;
+	return locate_in(pin, &stored, &ref, index, ret_chunk, err);
 }
 
 void chunk_done(struct chunk *chunk)

@@ -26,8 +26,9 @@
 #include "store/store.h"
 
 enum {
-	REPO_ABSENT = 1, /* not there, and that is proven */
-	REPO_END = 2,	 /* no more items */
+	REPO_ABSENT = 1,     /* not there, and that is proven */
+	REPO_END = 2,	     /* no more items */
+	REPO_WOULD_LOAD = 3, /* the answer needs a manifest that is not in memory */
 };
 
 struct repo;
@@ -135,6 +136,9 @@ struct chunk {
  */
 int checkout_locate(struct checkout *checkout, const struct node *node, const uint32_t *index,
 		    struct chunk *ret_chunk, struct error *err);
+/* The same without waiting: REPO_WOULD_LOAD when its manifest is not in memory. */
+int checkout_try_locate(struct checkout *checkout, const struct node *node, const uint32_t *index,
+			struct chunk *ret_chunk, struct error *err);
 void chunk_done(struct chunk *chunk);
 
 /* Walks the references of an array in the order of their indexes. */
