@@ -47,6 +47,10 @@ enum chunk_form {
 int reader_load(struct reader *reader, struct checkout *checkout, const struct array *array,
 		const uint32_t *index, enum chunk_form form, int64_t deadline,
 		struct content **ret_content, struct error *err);
+/* The same without waiting: REPO_WOULD_LOAD when the cache cannot answer. */
+int reader_try_load(struct reader *reader, struct checkout *checkout, const struct array *array,
+		    const uint32_t *index, enum chunk_form form, struct content **ret_content,
+		    struct error *err);
 /* 0, or why the source of a virtual chunk may not be followed; no network. */
 int reader_permits(struct reader *reader, const struct chunk *chunk, struct error *err);
 /* The failure remembered for this chunk: its kind with the text in @err, or 0. */

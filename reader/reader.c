@@ -556,6 +556,35 @@ int reader_load(struct reader *reader, struct checkout *checkout, const struct a
 			   err);
 }
 
+int reader_try_load(struct reader *reader, struct checkout *checkout, const struct array *array,
+		    const uint32_t *index, enum chunk_form form, struct content **ret_content,
+		    struct error *err)
+{
+	CLEANUP(chunk_done) struct chunk chunk;
+	struct identity identity;
+	struct entry *entry;
+	int r;
+
+	chunk.pin = NULL;
+	if (!zarr_grid_holds(&array->metadata->grid, index))
+		return REPO_ABSENT;
+	r = checkout_try_locate(checkout, &array->node, index, &chunk, err);
+	if (r == 0)
+		r = identify(array, &chunk.ref, index, form, &identity, err);
+	if (r != 0)
+		return r;
+	pthread_mutex_lock(&reader->mutex);
+	entry = entry_find(reader, &identity);
+	if (entry && entry->state != ENTRY_LOADING) {
+		atomic_fetch_add(&reader->hits, 1);
+		r = entry_result(reader, entry, ret_content, err);
+	} else {
+		r = REPO_WOULD_LOAD;
+	}
+	pthread_mutex_unlock(&reader->mutex);
+	return r;
+}
+
 int reader_failure(struct reader *reader, const struct array *array, const struct chunk *chunk,
 		   const uint32_t *index, enum chunk_form form, struct error *err)
 {

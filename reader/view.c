@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "reader/array.h"
+#include "zarr/document.h"
 #include "zarr/view.h"
 
 #define NO_NODE UINT32_MAX
@@ -38,6 +39,7 @@ struct view {
 	struct reader *reader;
 	struct checkout *checkout;
 	enum view_mode mode;
+	bool consolidated;
 	uint32_t owners; /* atomic */
 	struct folder_vec folders;
 	uint32_t *children; /* numbers of folders */
@@ -221,6 +223,11 @@ int view_new(struct reader *reader, struct checkout *checkout, enum view_mode mo
 	return 0;
 }
 
+void view_consolidate(struct view *view)
+{
+	view->consolidated = true;
+}
+
 struct view *view_ref(struct view *view)
 {
 	__atomic_add_fetch(&view->owners, 1, __ATOMIC_RELAXED);
@@ -295,6 +302,32 @@ bool view_node(const struct view *view, uint32_t number, struct node *ret_node)
 		return false;
 	checkout_node(view->checkout, folder->node, ret_node);
 	return true;
+}
+
+uint32_t view_n_folders(const struct view *view)
+{
+	return (uint32_t)view->folders.n;
+}
+
+int view_find(const struct view *view, struct slice path, uint32_t *ret_folder)
+{
+	uint32_t number = 0;
+	size_t start = 1, end;
+
+	while (start < path.size) {
+		for (end = start; end < path.size && path.data[end] != '/'; end++)
+			;
+		if (!folder_find(view, number, slice_sub(path, start, end - start), &number))
+			return VIEW_ABSENT;
+		start = end + 1;
+	}
+	*ret_folder = number;
+	return 0;
+}
+
+uint32_t view_folder_parent(const struct view *view, uint32_t folder)
+{
+	return view->folders.items[folder].parent;
 }
 
 static bool folder_is_array(const struct view *view, uint32_t number)
@@ -397,16 +430,19 @@ static void folder_attr(const struct view *view, struct view_attr *ret_attr)
 
 /* A chunk that the grid holds: there, proven absent, or there with unknown attributes. */
 static int chunk_stat(struct view *view, const struct array *array, const uint32_t *index,
-		      struct view_attr *ret_attr)
+		      bool may_wait, struct view_attr *ret_attr)
 {
 	CLEANUP(chunk_done) struct chunk chunk;
 	struct error err = ERROR_INIT;
 	int r;
 
 	chunk.pin = NULL;
-	r = checkout_locate(view->checkout, &array->node, index, &chunk, &err);
+	r = (may_wait ? checkout_locate : checkout_try_locate)(view->checkout, &array->node, index,
+							       &chunk, &err);
 	if (r == REPO_ABSENT)
 		return VIEW_ABSENT;
+	if (r == REPO_WOULD_LOAD)
+		return VIEW_WOULD_WAIT;
 	if (r < 0) {
 		log_event(LOG_DEBUG, "manifest", "%s", err.text);
 		unknown_attr(view, array, index, ret_attr);
@@ -418,23 +454,84 @@ static int chunk_stat(struct view *view, const struct array *array, const uint32
 
 /* ---- documents ---- */
 
+/* Appends the document of a node as the view shows it. */
+static int document_show(const struct view *view, const struct node *node, struct buf *out,
+			 struct error *err)
+{
+	CLEANUP(zarr_metadata_freep) struct zarr_metadata *metadata = NULL;
+
+	/* What cannot be read as Zarr is passed through: the reader above says what is wrong. */
+	if (view->mode == VIEW_DECODED && zarr_metadata_new(node->document, &metadata, NULL) == 0)
+		return zarr_decoded_document(metadata, reader_registry(view->reader), out, NULL,
+					     err);
+	return buf_append_slice(out, node->document, err);
+}
+
+DEFINE_VEC(members, struct zarr_member);
+
+/* All stored nodes below the root, in the order of their paths. */
+static int collect_members(const struct view *view, struct arena *arena, struct members *members,
+			   struct error *err)
+{
+	uint32_t n = checkout_n_nodes(view->checkout);
+	int r = 0;
+
+	for (uint32_t i = 0; i < n && r == 0; i++) {
+		CLEANUP(buf_done) struct buf shown = BUF_INIT(DOCUMENT_MAX);
+		struct zarr_member member;
+		struct node node;
+		uint8_t *copy;
+
+		checkout_node(view->checkout, i, &node);
+		if (node.path.size <= 1)
+			continue;
+		r = document_show(view, &node, &shown, err);
+		if (r < 0)
+			return r;
+		copy = arena_alloc(arena, shown.size, err);
+		if (!copy)
+			return ERR_MEMORY;
+		memcpy(copy, shown.data, shown.size);
+		member.path = slice_sub(node.path, 1, node.path.size - 1);
+		member.document = slice_of(copy, shown.size);
+		r = members_push(members, member, err);
+	}
+	return r;
+}
+
+static int document_consolidate(const struct view *view, struct slice root, struct buf *out,
+				struct error *err)
+{
+	struct arena arena = ARENA_INIT;
+	struct members members = {0};
+	int r;
+
+	r = collect_members(view, &arena, &members, err);
+	if (r == 0)
+		r = zarr_consolidate(root, members.items, members.n, out, err);
+	members_done(&members);
+	arena_done(&arena);
+	return r;
+}
+
 static int document_make(struct view *view, uint32_t number, struct content **ret_content,
 			 struct error *err)
 {
 	CLEANUP(buf_done) struct buf shown = BUF_INIT(DOCUMENT_MAX);
-	CLEANUP(zarr_metadata_freep) struct zarr_metadata *metadata = NULL;
+	CLEANUP(buf_done) struct buf consolidated = BUF_INIT(DOCUMENT_MAX);
 	struct node node;
 	uint8_t *bytes;
 	size_t size;
 	int r;
 
 	view_node(view, number, &node);
-	/* What cannot be read as Zarr is passed through: the reader above says what is wrong. */
-	if (view->mode == VIEW_DECODED && zarr_metadata_new(node.document, &metadata, NULL) == 0)
-		r = zarr_decoded_document(metadata, reader_registry(view->reader), &shown, NULL,
-					  err);
-	else
-		r = buf_append_slice(&shown, node.document, err);
+	r = document_show(view, &node, &shown, err);
+	if (r == 0 && number == 0 && view->consolidated && !node.is_array) {
+		r = document_consolidate(view, buf_slice(&shown), &consolidated, err);
+		buf_done(&shown);
+		shown = consolidated;
+		consolidated = BUF_INIT(DOCUMENT_MAX);
+	}
 	if (r < 0)
 		return error_prefix(err, "cannot show the document of '%.*s'", (int)node.path.size,
 				    (const char *)node.path.data);
@@ -496,19 +593,19 @@ static bool keys_nest(const struct array *array)
 }
 
 static int lookup_chunk(struct view *view, const struct array *array, struct view_file *file,
-			struct view_attr *ret_attr)
+			bool may_wait, struct view_attr *ret_attr)
 {
 	file->kind = VIEW_CHUNK;
 	file->depth = array->node.n_dims;
 	for (uint32_t dim = 0; dim < array->node.n_dims; dim++)
 		if (file->index[dim] >= grid_chunks(view, array, dim))
 			return VIEW_ABSENT;
-	return chunk_stat(view, array, file->index, ret_attr);
+	return chunk_stat(view, array, file->index, may_wait, ret_attr);
 }
 
 /* One more coordinate below @above, which has depth numbers of its index set. */
 static int lookup_coordinate(struct view *view, const struct array *array,
-			     const struct view_file *above, const char *name,
+			     const struct view_file *above, const char *name, bool may_wait,
 			     struct view_file *ret_file, struct view_attr *ret_attr)
 {
 	struct view_file file = *above;
@@ -520,7 +617,7 @@ static int lookup_coordinate(struct view *view, const struct array *array,
 	file.kind = VIEW_GRID;
 	file.index[file.depth++] = coordinate;
 	if (file.depth == array->node.n_dims) {
-		int r = lookup_chunk(view, array, &file, ret_attr);
+		int r = lookup_chunk(view, array, &file, may_wait, ret_attr);
 
 		if (r != 0)
 			return r;
@@ -533,14 +630,16 @@ static int lookup_coordinate(struct view *view, const struct array *array,
 
 /* What the chunk keys put into the folder of the array itself. */
 static int lookup_key(struct view *view, const struct array *array, const struct view_file *folder,
-		      const char *name, struct view_file *ret_file, struct view_attr *ret_attr)
+		      const char *name, bool may_wait, struct view_file *ret_file,
+		      struct view_attr *ret_attr)
 {
 	struct view_file file = {.kind = VIEW_GRID, .folder = folder->folder};
 	int r;
 
 	if (keys_nest(array)) {
 		if (array->metadata->keys.is_v2)
-			return lookup_coordinate(view, array, &file, name, ret_file, ret_attr);
+			return lookup_coordinate(view, array, &file, name, may_wait, ret_file,
+						 ret_attr);
 		if (strcmp(name, "c") != 0)
 			return VIEW_ABSENT;
 		folder_attr(view, ret_attr);
@@ -550,14 +649,14 @@ static int lookup_key(struct view *view, const struct array *array, const struct
 	if (zarr_key_parse(&array->metadata->keys, array->node.n_dims, slice_text(name),
 			   file.index) != 0)
 		return VIEW_ABSENT;
-	r = lookup_chunk(view, array, &file, ret_attr);
+	r = lookup_chunk(view, array, &file, may_wait, ret_attr);
 	if (r == 0)
 		*ret_file = file;
 	return r;
 }
 
 static int lookup_in_folder(struct view *view, const struct view_file *folder, const char *name,
-			    struct view_file *ret_file, struct view_attr *ret_attr,
+			    bool may_wait, struct view_file *ret_file, struct view_attr *ret_attr,
 			    struct error *err)
 {
 	const struct folder *here = &view->folders.items[folder->folder];
@@ -582,11 +681,12 @@ static int lookup_in_folder(struct view *view, const struct view_file *folder, c
 	r = folder_array(view, folder->folder, &array, err);
 	if (r < 0)
 		return r;
-	return lookup_key(view, array, folder, name, ret_file, ret_attr);
+	return lookup_key(view, array, folder, name, may_wait, ret_file, ret_attr);
 }
 
-int view_lookup(struct view *view, const struct view_file *folder, const char *name,
-		struct view_file *ret_file, struct view_attr *ret_attr, struct error *err)
+static int lookup(struct view *view, const struct view_file *folder, const char *name,
+		  bool may_wait, struct view_file *ret_file, struct view_attr *ret_attr,
+		  struct error *err)
 {
 	const struct array *array;
 	int r;
@@ -595,19 +695,31 @@ int view_lookup(struct view *view, const struct view_file *folder, const char *n
 		return VIEW_ABSENT;
 	switch (folder->kind) {
 	case VIEW_FOLDER:
-		return lookup_in_folder(view, folder, name, ret_file, ret_attr, err);
+		return lookup_in_folder(view, folder, name, may_wait, ret_file, ret_attr, err);
 	case VIEW_GRID:
 		r = folder_array(view, folder->folder, &array, err);
 		if (r < 0)
 			return r;
-		return lookup_coordinate(view, array, folder, name, ret_file, ret_attr);
+		return lookup_coordinate(view, array, folder, name, may_wait, ret_file, ret_attr);
 	default:
 		return VIEW_ABSENT;
 	}
 }
 
-int view_stat(struct view *view, const struct view_file *file, struct view_attr *ret_attr,
-	      struct error *err)
+int view_lookup(struct view *view, const struct view_file *folder, const char *name,
+		struct view_file *ret_file, struct view_attr *ret_attr, struct error *err)
+{
+	return lookup(view, folder, name, true, ret_file, ret_attr, err);
+}
+
+int view_try_lookup(struct view *view, const struct view_file *folder, const char *name,
+		    struct view_file *ret_file, struct view_attr *ret_attr, struct error *err)
+{
+	return lookup(view, folder, name, false, ret_file, ret_attr, err);
+}
+
+static int file_stat(struct view *view, const struct view_file *file, bool may_wait,
+		     struct view_attr *ret_attr, struct error *err)
 {
 	const struct array *array;
 	int r;
@@ -619,11 +731,23 @@ int view_stat(struct view *view, const struct view_file *file, struct view_attr 
 		r = folder_array(view, file->folder, &array, err);
 		if (r < 0)
 			return r;
-		return chunk_stat(view, array, file->index, ret_attr);
+		return chunk_stat(view, array, file->index, may_wait, ret_attr);
 	default:
 		folder_attr(view, ret_attr);
 		return 0;
 	}
+}
+
+int view_stat(struct view *view, const struct view_file *file, struct view_attr *ret_attr,
+	      struct error *err)
+{
+	return file_stat(view, file, true, ret_attr, err);
+}
+
+int view_try_stat(struct view *view, const struct view_file *file, struct view_attr *ret_attr,
+		  struct error *err)
+{
+	return file_stat(view, file, false, ret_attr, err);
 }
 
 int view_walk(struct view *view, const char *path, struct view_file *ret_file,
@@ -933,6 +1057,24 @@ int view_load(struct view *view, const struct view_file *file, int64_t deadline,
 	return r;
 }
 
+int view_try_load(struct view *view, const struct view_file *file, struct content **ret_content,
+		  struct error *err)
+{
+	const struct array *array;
+	int r;
+
+	if (file->kind != VIEW_CHUNK)
+		return view_load(view, file, 0, ret_content, err);
+	r = folder_array(view, file->folder, &array, err);
+	if (r < 0)
+		return r;
+	r = reader_try_load(view->reader, view->checkout, array, file->index, form_of(view, array),
+			    ret_content, err);
+	if (r == REPO_ABSENT)
+		return error_set(err, ERR_ABSENT, "the chunk has no reference");
+	return r == REPO_WOULD_LOAD ? VIEW_WOULD_WAIT : r;
+}
+
 static int describe_place(const struct chunk_ref *ref, struct view_chunk *ret_chunk,
 			  struct error *err)
 {
@@ -1019,6 +1161,34 @@ const char *view_unknown_codec(struct view *view, const struct view_file *file)
 	    folder_array(view, file->folder, &array, NULL) < 0)
 		return NULL;
 	return shows_decoded(view, array) ? array->unknown_codec : NULL;
+}
+
+/* The shape may grow and shrink; where a chunk lies and how large it is must stay. */
+static bool same_grid(const struct zarr_metadata *a, const struct zarr_metadata *b)
+{
+	if (a->grid.n_dims != b->grid.n_dims || a->keys.is_v2 != b->keys.is_v2 ||
+	    a->keys.separator != b->keys.separator)
+		return false;
+	for (size_t i = 0; i < a->grid.n_dims; i++)
+		if (a->grid.dims[i].chunk == 0 || a->grid.dims[i].chunk != b->grid.dims[i].chunk)
+			return false;
+	return true;
+}
+
+bool view_chunks_alike(struct view *view, uint32_t folder, struct view *other,
+		       uint32_t other_folder)
+{
+	const struct array *a, *b;
+	struct node node, other_node;
+
+	if (!view_node(view, folder, &node) || !view_node(other, other_folder, &other_node) ||
+	    !node.is_array || !other_node.is_array ||
+	    memcmp(&node.id, &other_node.id, sizeof(node.id)) != 0 ||
+	    folder_array(view, folder, &a, NULL) < 0 ||
+	    folder_array(other, other_folder, &b, NULL) < 0)
+		return false;
+	return memcmp(a->identity, b->identity, sizeof(a->identity)) == 0 &&
+	       same_grid(a->metadata, b->metadata);
 }
 
 uint64_t view_epoch(const struct view *view, const struct view_file *file)

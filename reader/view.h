@@ -27,7 +27,7 @@
 #define VIEW_DIMS_MAX 32
 #define VIEW_NAME_MAX 255
 
-enum { VIEW_ABSENT = 1, VIEW_END = 2 };
+enum { VIEW_ABSENT = 1, VIEW_END = 2, VIEW_WOULD_WAIT = 3 };
 
 enum view_mode { VIEW_DECODED, VIEW_STORED };
 
@@ -60,6 +60,11 @@ struct view;
 /* The view of @checkout (one more owner is taken) through @reader (borrowed). */
 int view_new(struct reader *reader, struct checkout *checkout, enum view_mode mode,
 	     struct view **ret_view, struct error *err);
+/*
+ * Makes the root's document carry the documents of all nodes below it as consolidated metadata.
+ * Before the view is shared.
+ */
+void view_consolidate(struct view *view);
 struct view *view_ref(struct view *view);
 /* One owner less; the last one frees.  NULL is fine.  Always returns NULL. */
 struct view *view_free(struct view *view);
@@ -72,6 +77,11 @@ struct slice view_path(const struct view *view, uint32_t folder);
 /* The stored node of folder @folder; false if it is only implied. */
 bool view_node(const struct view *view, uint32_t folder, struct node *ret_node);
 struct view_file view_root(void);
+/* Folders are numbered from 0, each behind the one above it. */
+uint32_t view_n_folders(const struct view *view);
+uint32_t view_folder_parent(const struct view *view, uint32_t folder);
+/* Number of the folder at @path: 0 or VIEW_ABSENT. */
+int view_find(const struct view *view, struct slice path, uint32_t *ret_folder);
 
 /*
  * The entry @name of folder @folder.  Returns 0 with file and attributes, or VIEW_ABSENT (for a
@@ -83,6 +93,13 @@ int view_lookup(struct view *view, const struct view_file *folder, const char *n
 /* Attributes of a file that was looked up. */
 int view_stat(struct view *view, const struct view_file *file, struct view_attr *ret_attr,
 	      struct error *err);
+/*
+ * The same without waiting: VIEW_WOULD_WAIT when the answer needs a manifest that is not in memory.
+ */
+int view_try_lookup(struct view *view, const struct view_file *folder, const char *name,
+		    struct view_file *ret_file, struct view_attr *ret_attr, struct error *err);
+int view_try_stat(struct view *view, const struct view_file *file, struct view_attr *ret_attr,
+		  struct error *err);
 /* The folder that holds the file; the root is its own. */
 struct view_file view_parent(const struct view *view, const struct view_file *file);
 /* Walks a path of names with '/' between; 0, VIEW_ABSENT or an error. */
@@ -114,6 +131,9 @@ DEFINE_CLEANUP(struct view_iter *, view_iter_free)
  */
 int view_load(struct view *view, const struct view_file *file, int64_t deadline,
 	      struct content **ret_content, struct error *err);
+/* The same without waiting: VIEW_WOULD_WAIT for a chunk that is not in the cache. */
+int view_try_load(struct view *view, const struct view_file *file, struct content **ret_content,
+		  struct error *err);
 /* What the extended attributes and `refmtfs stat` say of a chunk. */
 struct view_chunk {
 	const char *kind; /* "inline", "native", "virtual"; static */
@@ -131,5 +151,11 @@ void view_chunk_done(struct view_chunk *chunk);
 /* Name of a codec of the array @file belongs to that must be decoded and is not known; NULL = none.
  */
 const char *view_unknown_codec(struct view *view, const struct view_file *file);
+/*
+ * Would the same stored bytes mean the same chunk in both, at the same index?  True of one array in
+ * two snapshots if codecs, data type, fill value and chunk grid stayed.
+ */
+bool view_chunks_alike(struct view *view, uint32_t folder, struct view *other,
+		       uint32_t other_folder);
 /* Decision 6: equal epochs of a folder's array in two snapshots mean equal chunks. */
 uint64_t view_epoch(const struct view *view, const struct view_file *file);
