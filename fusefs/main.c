@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -21,7 +23,14 @@ struct mount {
 	struct cli_list options; /* of -o: those that are not ours are libfuse's */
 	struct cli_u64 uid, gid;
 	const char *umask;
+	struct cli_double follow; /* seconds */
+	bool consolidated;
+	const char *metrics;
 };
+
+/* Shortest and longest time between two looks at a branch. */
+#define FOLLOW_MIN 0.1
+#define FOLLOW_MAX 86400
 
 /* What .refmt/config shows: how this mount was asked for, no secrets. */
 static int mount_config(const struct mount *mount, struct buf *out, struct error *err)
@@ -34,7 +43,7 @@ static int mount_config(const struct mount *mount, struct buf *out, struct error
 	if (r == 0)
 		r = buf_printf(out, err,
 			       ", \"view\": \"%s\", \"decode\": \"%s\", \"timeout\": %llu, "
-			       "\"cache_size\": %llu}",
+			       "\"cache_size\": %llu, \"follow\": %g, \"consolidated\": %s}",
 			       mount->view.view == VIEW_STORED ? "stored" : "decoded",
 			       decode_choices[mount->view.decode],
 			       (unsigned long long)(mount->view.timeout.given
@@ -42,7 +51,8 @@ static int mount_config(const struct mount *mount, struct buf *out, struct error
 							    : 60),
 			       (unsigned long long)(mount->view.cache_size.given
 							    ? mount->view.cache_size.value
-							    : UINT64_C(256) << 20));
+							    : UINT64_C(256) << 20),
+			       mount->follow.value, mount->consolidated ? "true" : "false");
 	return r;
 }
 
@@ -74,8 +84,52 @@ static int mount_fuse_options(const struct mount *mount, struct buf *out, struct
 	return r;
 }
 
-static int mount_open_and_serve(struct cli *cli, const struct mount *mount, int *ready,
-				struct error *err)
+/* A profile may name a program that gives credentials; anonymous access needs none. */
+static bool may_start_programs(const struct mount *mount)
+{
+	const struct cli_common *common = &mount->view.common;
+
+	if (!common->anonymous && strstr(mount->url, "://") &&
+	    strncmp(mount->url, "file:", 5) != 0 && strncmp(mount->url, "http", 4) != 0)
+		return true;
+	for (size_t i = 0; i < common->allow.n; i++)
+		if (common->allow.items[i].value &&
+		    strcmp(common->allow.items[i].value, "anonymous") != 0)
+			return true;
+	return false;
+}
+
+static int mount_fs_options(const struct mount *mount, const struct open_options *open,
+			    struct slice config, struct fs_options *ret_options, struct error *err)
+{
+	struct fs_options options = {
+		.at = open->at,
+		.mode = (enum view_mode)mount->view.view,
+		.consolidated = mount->consolidated,
+		.follow_ms = (uint32_t)(mount->follow.value * 1000),
+		.uid = mount->uid.given ? (uint32_t)mount->uid.value : getuid(),
+		.gid = mount->gid.given ? (uint32_t)mount->gid.value : getgid(),
+		.timeout_ms = open->reader.timeout_ms,
+		.config = config,
+		.metrics = mount->metrics,
+	};
+	int r = mount_umask(mount, &options.umask, err);
+
+	if (r == 0)
+		*ret_options = options;
+	return r;
+}
+
+/* What there is once, whatever is mounted: buffers come and go in sizes of megabytes. */
+static void tame_malloc(void)
+{
+	mallopt(M_ARENA_MAX, 2);
+	mallopt(M_MMAP_THRESHOLD, 256 << 10);
+	mallopt(M_TRIM_THRESHOLD, 1 << 20);
+}
+
+static int open_and_serve(struct cli *cli, const struct mount *mount,
+			  struct mount_options *mounting, int *ready, struct error *err)
 {
 	CLEANUP(grib_workers_freep) struct grib_workers *workers = NULL;
 	CLEANUP(opened_done) struct opened opened = {0};
@@ -89,8 +143,6 @@ static int mount_open_and_serve(struct cli *cli, const struct mount *mount, int 
 	};
 	struct open_options open;
 	struct fs_options options;
-	struct mount_options mounting;
-	int waiting = *ready;
 	int r;
 
 	r = view_open_options(&mount->view, cli->memory, &open, err);
@@ -98,51 +150,66 @@ static int mount_open_and_serve(struct cli *cli, const struct mount *mount, int 
 		r = mount_config(mount, &config, err);
 	if (r == 0)
 		r = mount_fuse_options(mount, &fuse_options, err);
-	if (r < 0)
-		return r;
-	options = (struct fs_options){
-		.at = open.at,
-		.mode = (enum view_mode)mount->view.view,
-		.uid = mount->uid.given ? (uint32_t)mount->uid.value : getuid(),
-		.gid = mount->gid.given ? (uint32_t)mount->gid.value : getgid(),
-		.config = buf_slice(&config),
-	};
-	r = mount_umask(mount, &options.umask, err);
+	if (r == 0)
+		r = mount_fs_options(mount, &open, buf_slice(&config), &options, err);
+	/* Before threads: what is forked is a copy of this process. */
 	if (r == 0)
 		r = grib_workers_start(&worker_options, &workers, err);
 	open.reader.workers = workers;
 	if (r == 0)
 		r = opened_init(&opened, mount->url, &open, err);
 	if (r == 0)
-		r = fs_new(opened.repo, opened.reader, &options, &fs, err);
+		r = fs_new(opened.repo, opened.reader, opened.checkout, &options, &fs, err);
 	if (r < 0)
 		return r;
-	mounting = (struct mount_options){
-		.mountpoint = mount->mountpoint,
-		.source = mount->url,
-		.fuse_options = (const char *)fuse_options.data,
-	};
-	r = mount_serve(fs, &mounting, waiting, err);
+	mounting->fuse_options = (const char *)fuse_options.data;
+	r = mount_serve(fs, mounting, *ready, err);
 	/* Told already, unless it failed before the mount was there. */
 	if (r == 0)
 		*ready = -1;
 	return r;
 }
 
-static int mount_run(struct cli *cli, const void *options, struct error *err)
+static int mount_check(const struct mount *mount, struct error *err)
 {
-	const struct mount *mount = options;
-	int ready = -1;
-	int r;
+	const struct cli_common *common = &mount->view.common;
 
 	if (!mount->url || !mount->mountpoint)
 		return error_set(err, ERR_ARGUMENT, "a URL and a mountpoint are needed");
-	r = mount_prepare(mount->mountpoint, err);
+	if (!mount->follow.given)
+		return 0;
+	if (!(mount->follow.value >= FOLLOW_MIN && mount->follow.value <= FOLLOW_MAX))
+		return error_set(err, ERR_ARGUMENT, "follow takes %g to %d seconds", FOLLOW_MIN,
+				 FOLLOW_MAX);
+	if (common->tag || common->snapshot || common->as_of.given)
+		return error_set(err, ERR_ARGUMENT,
+				 "only a branch can be followed, not a tag, snapshot or time");
+	return 0;
+}
+
+static int mount_run(struct cli *cli, const void *options, struct error *err)
+{
+	const struct mount *mount = options;
+	CLEANUP(freep) char *path = NULL;
+	struct mount_options mounting = {
+		.source = mount->url,
+		.may_start_programs = may_start_programs(mount),
+	};
+	int ready = -1;
+	int r;
+
+	r = mount_check(mount, err);
+	if (r == 0)
+		r = mount_prepare(mount->mountpoint, &path, err);
+	mounting.mountpoint = path;
 	/* Before anything that forking breaks: threads, TLS, eccodes. */
 	if (r == 0 && !mount->foreground)
-		r = mount_background(mount->mountpoint, PROGRAM, &ready, err);
+		r = mount_background(path, PROGRAM, &ready, err);
 	if (r == 0)
-		r = mount_open_and_serve(cli, mount, &ready, err);
+		r = supervise(PROGRAM, path, ready, &mounting.supervisor, err);
+	tame_malloc();
+	if (r == 0)
+		r = open_and_serve(cli, mount, &mounting, &ready, err);
 	if (r < 0 && ready >= 0) {
 		/* The parent says it. */
 		mount_ready(ready, err);
@@ -158,6 +225,12 @@ static const struct cli_option mount_options[] = {
 	 .help = "stay in the foreground"},
 	{CLI_SUBOPTIONS, "options", CLI_AT(struct mount, options), .letter = 'o', .value = "OPT,…",
 	 .help = "any of these options as name=value, and libfuse's own, such as allow_other"},
+	{CLI_DOUBLE, "follow", CLI_AT(struct mount, follow), .value = "SECONDS",
+	 .help = "look at the branch so often and show its newest snapshot"},
+	{CLI_FLAG, "consolidated", CLI_AT(struct mount, consolidated),
+	 .help = "show consolidated metadata in the root's zarr.json"},
+	{CLI_TEXT, "metrics", CLI_AT(struct mount, metrics), .value = "ADDRESS|FILE",
+	 .help = "serve .refmt/stats at HOST:PORT, or write it to a file"},
 	{CLI_U64, "uid", CLI_AT(struct mount, uid), .value = "NUMBER",
 	 .help = "owner of all files (default: yours)"},
 	{CLI_U64, "gid", CLI_AT(struct mount, gid), .value = "NUMBER",

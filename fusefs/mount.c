@@ -8,15 +8,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mount.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/pool.h"
 #include "base/text.h"
+#include "fusefs/confine.h"
 
 #define TYPE "fuse.refmtfs"
 #define READ_THREADS 4
@@ -24,48 +23,6 @@
 #define DRAIN_SECONDS 1
 
 /* ---- the mountpoint ---- */
-
-/* Undoes the octal escapes of /proc/self/mountinfo in place. */
-static void unescape(char *text)
-{
-	char *out = text;
-
-	for (; *text; text++) {
-		unsigned int code;
-
-		if (text[0] == '\\' && sscanf(text + 1, "%3o", &code) == 1) {
-			*out++ = (char)code;
-			text += 3;
-		} else {
-			*out++ = *text;
-		}
-	}
-	*out = '\0';
-}
-
-/* Type of the file system mounted last at @path; empty if none is. */
-static void mounted_type(const char *path, char *type, size_t size)
-{
-	CLEANUP(freep) char *line = NULL;
-	FILE *table = fopen("/proc/self/mountinfo", "re");
-	size_t capacity = 0;
-
-	type[0] = '\0';
-	if (!table)
-		return;
-	while (getline(&line, &capacity, table) > 0) {
-		char at[4096], found[64];
-		const char *dash = strstr(line, " - ");
-
-		if (!dash || sscanf(line, "%*s %*s %*s %*s %4095s", at) != 1 ||
-		    sscanf(dash, " - %63s", found) != 1)
-			continue;
-		unescape(at);
-		if (strcmp(at, path) == 0)
-			snprintf(type, size, "%s", found);
-	}
-	fclose(table);
-}
 
 /* The mountpoint as the mount table spells it; the folder itself may be dead. */
 static char *absolute(const char *path, struct error *err)
@@ -90,55 +47,64 @@ static char *absolute(const char *path, struct error *err)
 	return text_printf(err, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, base);
 }
 
-static int unmount(const char *path)
+/* Has the process behind a mount gone?  Attributes may be cached, figures of the whole are not. */
+static bool is_dead(const char *path)
 {
-	const char *const argv[] = {"fusermount3", "-u", "-z", "--", path, NULL};
-	int status = 0;
-	pid_t pid;
+	struct statfs st;
 
-	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
-		return 0;
-	pid = fork();
-	if (pid == 0) {
-		execvp(argv[0], (char *const *)argv);
-		_exit(127);
-	}
-	if (pid < 0 || waitpid(pid, &status, 0) < 0)
-		return -1;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+	return statfs(path, &st) < 0 && errno == ENOTCONN;
 }
 
-int mount_prepare(const char *mountpoint, struct error *err)
+static int remove_dead(const char *mountpoint, const char *path, const char *type,
+		       struct error *err)
 {
-	CLEANUP(freep) char *path = absolute(mountpoint, err);
-	char type[64];
-	struct stat st;
-
-	if (!path)
-		return err ? err->kind : ERR_ARGUMENT;
-	if (stat(path, &st) == 0) {
-		if (!S_ISDIR(st.st_mode))
-			return error_set(err, ERR_ARGUMENT, "mountpoint '%s' is not a folder",
-					 mountpoint);
-		mounted_type(path, type, sizeof(type));
-		if (strcmp(type, TYPE) == 0)
-			return error_set(err, ERR_CONFLICT, "a refmtfs is mounted on '%s' already",
-					 mountpoint);
-		return 0;
-	}
-	if (errno != ENOTCONN)
-		return error_set_errno(err, errno, "cannot use mountpoint '%s'", mountpoint);
-	mounted_type(path, type, sizeof(type));
 	if (strcmp(type, TYPE) != 0)
 		return error_set(
 			err, ERR_CONFLICT,
 			"on '%s' lies a dead mount of type %s, which is not ours to remove",
 			mountpoint, type[0] ? type : "unknown");
-	if (unmount(path) < 0)
+	if (!mount_remove(path, true))
 		return error_set(err, ERR_DENIED, "cannot remove the dead mount on '%s'",
 				 mountpoint);
 	log_event(LOG_WARNING, "mount", "removed a dead mount on '%s'", mountpoint);
 	return 0;
+}
+
+/* @path is the mountpoint as the mount table spells it. */
+static int prepare(const char *mountpoint, const char *path, struct error *err)
+{
+	char type[64], device[32];
+	struct stat st;
+	int r;
+
+	mount_find(path, type, device);
+	while (is_dead(path)) {
+		r = remove_dead(mountpoint, path, type, err);
+		if (r < 0)
+			return r;
+		mount_find(path, type, device);
+	}
+	if (strcmp(type, TYPE) == 0)
+		return error_set(err, ERR_CONFLICT, "a refmtfs is mounted on '%s' already",
+				 mountpoint);
+	if (stat(path, &st) < 0)
+		return error_set_errno(err, errno, "cannot use mountpoint '%s'", mountpoint);
+	if (!S_ISDIR(st.st_mode))
+		return error_set(err, ERR_ARGUMENT, "mountpoint '%s' is not a folder", mountpoint);
+	return 0;
+}
+
+int mount_prepare(const char *mountpoint, char **ret_path, struct error *err)
+{
+	CLEANUP(freep) char *path = absolute(mountpoint, err);
+	int r;
+
+	if (!path)
+		return err->kind;
+	r = prepare(mountpoint, path, err);
+	if (r == 0)
+		*ret_path = TAKE(path);
+	return r;
 }
 
 /* ---- readiness ---- */
@@ -222,32 +188,13 @@ int mount_background(const char *mountpoint, const char *program, int *ret_ready
 	return 0;
 }
 
-/* The protocol of sd_notify(3): one datagram to the socket that the service manager names. */
-static void notify_manager(const char *state)
+/* Lists the root as any user would, then says so. */
+static void *ready_run(void *argument)
 {
-	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	size_t n = path ? strlen(path) : 0;
-	int fd;
+	const struct mount_options *options = argument;
 
-	if (n == 0 || n >= sizeof(address.sun_path))
-		return;
-	memcpy(address.sun_path, path, n);
-	if (path[0] == '@')
-		address.sun_path[0] = '\0';
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address,
-		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) < 0)
-		log_event(LOG_WARNING, "mount", "cannot tell the service manager");
-	close(fd);
-}
-
-static void *ready_run(void *mountpoint)
-{
-	if (list_root(mountpoint) == 0)
-		notify_manager("READY=1");
+	if (list_root(options->mountpoint) == 0)
+		supervisor_ready(&options->supervisor);
 	return NULL;
 }
 
@@ -295,31 +242,57 @@ static void limit_drain(void)
 	alarm(DRAIN_SECONDS);
 }
 
-static int serve(struct fs *fs, struct fuse_session *session, const struct mount_options *options,
-		 int ready, struct error *err)
+/* The handlers of the command line end the process at once; libfuse's end the session. */
+static int take_signals(struct fuse_session *session, struct error *err)
+{
+	static const int ending[] = {SIGTERM, SIGINT, SIGHUP};
+	const struct sigaction normal = {.sa_handler = SIG_DFL};
+
+	for (size_t i = 0; i < ARRAY_LEN(ending); i++)
+		sigaction(ending[i], &normal, NULL);
+	if (fuse_set_signal_handlers(session) < 0)
+		return error_set(err, ERR_NETWORK, "cannot install signal handlers");
+	return 0;
+}
+
+static int loop(struct fuse_session *session, const struct mount_options *options,
+		struct error *err)
 {
 	struct fuse_loop_config *config = fuse_loop_cfg_create();
-	pthread_t lister;
 	int r;
 
 	if (!config)
 		return error_memory(err);
 	fuse_loop_cfg_set_max_threads(config, READ_THREADS);
-	r = fs_start(fs, err);
-	if (r == 0) {
-		mount_ready(ready, NULL);
-		if (pthread_create(&lister, NULL, ready_run, (void *)options->mountpoint) == 0)
-			pthread_detach(lister);
-		/* Negative is an errno; positive the signal that ended the loop. */
-		r = fuse_session_loop_mt(session, config);
-		if (r < 0)
-			r = error_set_errno(err, -r, "the mount on '%s' ended",
-					    options->mountpoint);
-		else
-			r = 0;
-		notify_manager("STOPPING=1");
-	}
+	fuse_loop_cfg_set_idle_threads(config, READ_THREADS);
+	/* Negative is an errno; positive the signal that ended the loop. */
+	r = fuse_session_loop_mt(session, config);
 	fuse_loop_cfg_destroy(config);
+	if (r < 0)
+		return error_set_errno(err, -r, "the mount on '%s' ended", options->mountpoint);
+	return 0;
+}
+
+static int serve(struct fs *fs, struct fuse_session *session, const struct mount_options *options,
+		 int ready, struct error *err)
+{
+	pthread_t lister;
+	bool listing;
+	int r;
+
+	r = confine(options->may_start_programs, err);
+	if (r == 0)
+		r = fs_start(fs, session, err);
+	if (r < 0)
+		return r;
+	mount_ready(ready, NULL);
+	listing = thread_start(&lister, ready_run, (void *)options, NULL) == 0;
+	r = loop(session, options, err);
+	limit_drain();
+	fuse_session_exit(session);
+	fs_stop(fs);
+	if (listing)
+		pthread_detach(lister);
 	return r;
 }
 
@@ -338,14 +311,13 @@ int mount_serve(struct fs *fs, const struct mount_options *options, int ready, s
 	fuse_opt_free_args(&args);
 	if (r < 0)
 		return r;
-	if (fuse_set_signal_handlers(session) < 0) {
-		r = error_set(err, ERR_NETWORK, "cannot install signal handlers");
-	} else if (fuse_session_mount(session, options->mountpoint) < 0) {
+	r = take_signals(session, err);
+	if (r == 0 && fuse_session_mount(session, options->mountpoint) < 0)
 		r = error_set(err, ERR_DENIED, "cannot mount on '%s'", options->mountpoint);
-	} else {
+	if (r == 0) {
+		supervisor_mounted(&options->supervisor);
+		/* The supervisor unmounts. */
 		r = serve(fs, session, options, ready, err);
-		fuse_session_unmount(session);
-		limit_drain();
 	}
 	fuse_remove_signal_handlers(session);
 	fuse_session_destroy(session);

@@ -11,15 +11,21 @@
  */
 
 #include "fusefs/fs.h"
+#include "fusefs/supervise.h"
 
 struct mount_options {
-	const char *mountpoint;
+	const char *mountpoint;	  /* as mount_prepare() gave it */
 	const char *source;	  /* what the mount table shows: the repository's URL */
 	const char *fuse_options; /* libfuse's own, "allow_other,max_read=..."; NULL for none */
+	bool may_start_programs;  /* credentials may come from one */
+	struct supervisor supervisor;
 };
 
-/* Makes sure that @mountpoint is a folder on which to mount; replaces a dead mount of ours. */
-int mount_prepare(const char *mountpoint, struct error *err);
+/*
+ * Makes sure that @mountpoint is a folder on which to mount; replaces a dead mount of ours.
+ * @ret_path is it as the mount table spells it; the caller frees it.
+ */
+int mount_prepare(const char *mountpoint, char **ret_path, struct error *err);
 
 /*
  * Goes on in the background: in the child returns 0 with the descriptor that mount_ready() wants.
@@ -33,7 +39,7 @@ void mount_ready(int ready, const struct error *err);
 
 /*
  * Mounts @fs and answers requests until the mount ends, by SIGINT, SIGTERM, SIGHUP or umount. Tells
- * @ready (-1 for none) and the service manager when the root can be listed.  Unmounts whatever the
- * network does.
+ * @ready (-1 for none) and the supervisor when the root can be listed.  What is stuck on a dead
+ * network ends the process a second later; the supervisor unmounts.
  */
 int mount_serve(struct fs *fs, const struct mount_options *options, int ready, struct error *err);

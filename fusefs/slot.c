@@ -13,14 +13,16 @@
 enum { NUMBER_FOLDER = 0, NUMBER_DOCUMENT = 1, NUMBER_GRID = 2 };
 
 struct slot_key {
+	uint64_t tree;
 	enum slot_kind kind;
-	uint32_t folder; /* of the view, or a status_folder */
-	const struct view *view;
+	uint32_t epoch;	  /* of a view's folder; else the status_folder */
+	uint8_t path[16]; /* of a view's folder: enough of its SHA-256 */
 };
 
 struct entry {
 	struct slot slot; /* first: a slot is its entry */
 	struct slot_key key;
+	char *path;
 	UT_hash_handle hh;
 };
 
@@ -48,9 +50,9 @@ int slots_new(struct slots **ret_slots, struct error *err)
 
 static void entry_free(struct entry *entry)
 {
-	view_free(entry->slot.view);
 	content_free(entry->slot.text);
 	free(entry->slot.chunks);
+	free(entry->path);
 	free(entry);
 }
 
@@ -144,52 +146,51 @@ static int entry_place(struct slots *slots, struct entry *entry, struct error *e
 }
 
 /* The grid of a view's folder, if it is an array's. */
-static int entry_grid(struct entry *entry, struct error *err)
+static int entry_grid(struct entry *entry, const struct view *view, struct error *err)
 {
 	struct slot *slot = &entry->slot;
-	struct checkout *checkout = view_checkout(slot->view);
 	struct node node;
 	uint64_t length;
 
-	if (!view_node(slot->view, slot->folder, &node) || !node.is_array)
+	if (!view_node(view, slot->folder, &node) || !node.is_array)
 		return 0;
 	slot->n_dims = node.n_dims;
 	slot->chunks = calloc(node.n_dims + 1u, sizeof(*slot->chunks));
 	if (!slot->chunks)
 		return error_memory(err);
 	for (uint32_t dim = 0; dim < node.n_dims; dim++)
-		checkout_dim(checkout, &node, dim, &length, &slot->chunks[dim]);
+		checkout_dim(view_checkout(view), &node, dim, &length, &slot->chunks[dim]);
 	return number_total(slot->chunks, slot->n_dims, &slot->total, err);
 }
 
-static int entry_fill(struct entry *entry, const struct slot_key *key, struct view *view,
-		      struct error *err)
+static int entry_fill(struct entry *entry, const struct slot_key *key, const struct view *view,
+		      uint32_t folder, struct error *err)
 {
-	uint8_t digest[SHA256_SIZE];
-	struct slice path;
-	int r;
+	struct slot *slot = &entry->slot;
 
 	entry->key = *key;
-	entry->slot.kind = key->kind;
+	slot->kind = key->kind;
 	if (key->kind == SLOT_STATUS) {
-		entry->slot.status = (enum status_folder)key->folder;
-		entry->slot.seed = mix(UINT64_C(0x7265666d74) + key->folder);
+		slot->status = (enum status_folder)key->epoch;
+		slot->seed = mix(UINT64_C(0x7265666d74) + key->epoch);
 		return 0;
 	}
-	entry->slot.view = view_ref(view);
-	entry->slot.folder = key->folder;
-	path = view_path(view, key->folder);
-	r = sha256(path, digest, err);
-	if (r < 0)
-		return r;
-	memcpy(&entry->slot.seed, digest, sizeof(entry->slot.seed));
+	slot->tree = key->tree;
+	slot->epoch = key->epoch;
+	slot->snapshot = *checkout_id(view_checkout(view));
+	slot->folder = folder;
+	entry->path = slice_dup(view_path(view, folder), err);
+	if (!entry->path)
+		return ERR_MEMORY;
+	slot->path = slice_text(entry->path);
+	memcpy(&slot->seed, key->path, sizeof(slot->seed));
 	/* Another epoch is another file: whoever has the old one open keeps reading it. */
-	entry->slot.seed ^= mix(view_epoch(view, &(struct view_file){.folder = key->folder}));
-	return entry_grid(entry, err);
+	slot->seed ^= mix(key->tree + key->epoch);
+	return entry_grid(entry, view, err);
 }
 
-static int slots_find(struct slots *slots, const struct slot_key *key, struct view *view,
-		      uint64_t n, struct slot **ret_slot, struct error *err)
+static int slots_find(struct slots *slots, const struct slot_key *key, const struct view *view,
+		      uint32_t folder, uint64_t n, struct slot **ret_slot, struct error *err)
 {
 	struct entry *entry;
 	int r = 0;
@@ -198,7 +199,7 @@ static int slots_find(struct slots *slots, const struct slot_key *key, struct vi
 	HASH_FIND(hh, slots->by_key, key, sizeof(*key), entry);
 	if (!entry) {
 		entry = calloc(1, sizeof(*entry));
-		r = entry ? entry_fill(entry, key, view, err) : error_memory(err);
+		r = entry ? entry_fill(entry, key, view, folder, err) : error_memory(err);
 		if (r == 0)
 			r = entry_place(slots, entry, err);
 		if (r < 0) {
@@ -215,16 +216,22 @@ static int slots_find(struct slots *slots, const struct slot_key *key, struct vi
 	return 0;
 }
 
-int slots_view(struct slots *slots, struct view *view, uint32_t folder, uint64_t n,
-	       struct slot **ret_slot, struct error *err)
+int slots_view(struct slots *slots, uint64_t tree, uint32_t epoch, const struct view *view,
+	       uint32_t folder, uint64_t n, struct slot **ret_slot, struct error *err)
 {
+	uint8_t digest[SHA256_SIZE];
 	struct slot_key key;
+	int r;
 
 	memset(&key, 0, sizeof(key));
+	key.tree = tree;
 	key.kind = SLOT_VIEW;
-	key.folder = folder;
-	key.view = view;
-	return slots_find(slots, &key, view, n, ret_slot, err);
+	key.epoch = epoch;
+	r = sha256(view_path(view, folder), digest, err);
+	if (r < 0)
+		return r;
+	memcpy(key.path, digest, sizeof(key.path));
+	return slots_find(slots, &key, view, folder, n, ret_slot, err);
 }
 
 int slots_status(struct slots *slots, enum status_folder folder, uint64_t n, struct slot **ret_slot,
@@ -234,8 +241,8 @@ int slots_status(struct slots *slots, enum status_folder folder, uint64_t n, str
 
 	memset(&key, 0, sizeof(key));
 	key.kind = SLOT_STATUS;
-	key.folder = folder;
-	return slots_find(slots, &key, NULL, n, ret_slot, err);
+	key.epoch = folder;
+	return slots_find(slots, &key, NULL, 0, n, ret_slot, err);
 }
 
 int slots_text(struct slots *slots, struct content *text, int64_t mtime, uint64_t n,
@@ -262,6 +269,13 @@ int slots_text(struct slots *slots, struct content *text, int64_t mtime, uint64_
 	entry->slot.seed = mix(UINT64_C(0x74657874) + entry->slot.place);
 	*ret_slot = &entry->slot;
 	return 0;
+}
+
+void slots_again(struct slots *slots, struct slot *slot)
+{
+	pthread_mutex_lock(&slots->mutex);
+	slot->lookups++;
+	pthread_mutex_unlock(&slots->mutex);
 }
 
 void slots_forget(struct slots *slots, uint64_t ino, uint64_t n)
@@ -298,6 +312,18 @@ uint32_t slots_count(struct slots *slots)
 	used = slots->used;
 	pthread_mutex_unlock(&slots->mutex);
 	return used;
+}
+
+bool slot_holds(const struct slot *slot, const struct view_file *file)
+{
+	if (file->kind == VIEW_FOLDER || file->kind == VIEW_DOCUMENT)
+		return true;
+	if (!slot->chunks || file->depth > slot->n_dims)
+		return false;
+	for (uint32_t dim = 0; dim < file->depth; dim++)
+		if (file->index[dim] >= slot->chunks[dim])
+			return false;
+	return true;
 }
 
 uint64_t slot_number(const struct slot *slot, const struct view_file *file)

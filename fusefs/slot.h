@@ -4,13 +4,14 @@
 /*
  * Slots: what the kernel's inode numbers stand for
  *
- * An inode number is a slot and a number within it.  A slot is a folder of a view with everything
- * directly in it that is no folder of the view itself (its document, the folders and files of its
- * chunk grid), or a folder or frozen text of the status tree.  A slot lives while the kernel
- * remembers any number in it, so memory follows the folders visited and never the chunks.
+ * An inode number is a slot and a number within it.  A slot is a folder of a tree in one epoch
+ * (fusefs/shown.h) with everything directly in it that began in that epoch and is no folder of the
+ * view itself (its document, the folders and files of its chunk grid), or a folder or frozen text
+ * of the status tree.  A slot lives while the kernel remembers any number in it, so memory follows
+ * the folders visited and never the chunks.  It holds its snapshot as an id.
  *
- * Threads: may be shared.  A slot stays valid while a request for a number in it is under way: the
- * kernel forgets a number only after the last request that names it.
+ * Threads: may be shared.  A slot is constant, and stays valid while a request for a number in it
+ * is under way: the kernel forgets a number only after the last request that names it.
  */
 
 #include <stdbool.h>
@@ -18,6 +19,9 @@
 
 #include "fusefs/number.h"
 #include "reader/view.h"
+
+/* The tree at the root of the mount; others are those below .refmt/, and old states of the root. */
+#define TREE_ROOT 0
 
 enum slot_kind {
 	SLOT_VIEW,   /* a folder of a view */
@@ -30,17 +34,23 @@ enum status_folder { STATUS_TOP, STATUS_BRANCHES, STATUS_TAGS, STATUS_SNAPSHOTS 
 
 struct slot {
 	enum slot_kind kind;
-	uint32_t place;	   /* in the table */
-	uint64_t lookups;  /* numbers in it that the kernel remembers, counted as it counts */
-	uint64_t seed;	   /* what st_ino is made from: the same for the same thing */
-	struct view *view; /* SLOT_VIEW: one owner */
-	uint32_t folder;   /* SLOT_VIEW */
-	uint32_t n_dims;   /* SLOT_VIEW: of its array */
-	uint32_t *chunks;  /* SLOT_VIEW: chunks along each dimension */
-	uint64_t total;	   /* SLOT_VIEW: numbers of its grid */
-	enum status_folder status;
-	struct content *text; /* SLOT_TEXT */
-	int64_t mtime;	      /* SLOT_STATUS, SLOT_TEXT: microseconds */
+	uint32_t place;	  /* in the table */
+	uint64_t lookups; /* numbers in it that the kernel remembers, counted as it counts */
+	uint64_t seed;	  /* what st_ino is made from: the same for the same thing */
+
+	/* SLOT_VIEW */
+	uint64_t tree;
+	uint32_t epoch;
+	struct id12 snapshot; /* one that shows what is in the slot */
+	uint32_t folder;      /* in that snapshot's view */
+	struct slice path;    /* of the folder */
+	uint32_t n_dims;      /* of its array */
+	uint32_t *chunks;     /* chunks along each dimension */
+	uint64_t total;	      /* numbers of its grid */
+
+	enum status_folder status; /* SLOT_STATUS */
+	struct content *text;	   /* SLOT_TEXT */
+	int64_t mtime;		   /* SLOT_TEXT: microseconds */
 };
 
 struct slots;
@@ -57,20 +67,24 @@ uint64_t slot_ino(const struct slot *slot, uint64_t number);
 uint64_t slot_st_ino(const struct slot *slot, uint64_t number);
 
 /*
- * Each of these adds @n lookups and finds or makes the slot.  slots_view() takes an owner of
- * @view of its own; slots_text() takes over @text.
+ * Each of these adds @n lookups and finds or makes the slot.  slots_view() takes what it needs of
+ * @view and keeps no owner; slots_text() takes over @text.
  */
-int slots_view(struct slots *slots, struct view *view, uint32_t folder, uint64_t n,
-	       struct slot **ret_slot, struct error *err);
+int slots_view(struct slots *slots, uint64_t tree, uint32_t epoch, const struct view *view,
+	       uint32_t folder, uint64_t n, struct slot **ret_slot, struct error *err);
 int slots_status(struct slots *slots, enum status_folder folder, uint64_t n, struct slot **ret_slot,
 		 struct error *err);
 int slots_text(struct slots *slots, struct content *text, int64_t mtime, uint64_t n,
 	       struct slot **ret_slot, struct error *err);
+/* One more lookup of a slot that the caller has one of. */
+void slots_again(struct slots *slots, struct slot *slot);
 /* The kernel forgets @n lookups of @ino; the last one frees the slot. */
 void slots_forget(struct slots *slots, uint64_t ino, uint64_t n);
 /* Slots in use, for status files and tests. */
 uint32_t slots_count(struct slots *slots);
 
-/* Number of @file, which is in the slot's folder; and back. */
+/* Can the slot have a number for @file, whose folder is the slot's? */
+bool slot_holds(const struct slot *slot, const struct view_file *file);
+/* Number of such a file; and back, with the folder's number in the slot's own snapshot. */
 uint64_t slot_number(const struct slot *slot, const struct view_file *file);
 struct view_file slot_file(const struct slot *slot, uint64_t number);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/time.h"
@@ -70,10 +71,11 @@ static int each_history(void *argument, const struct history_entry *entry, struc
 
 static int write_history(struct fs *fs, struct buf *out, bool only_first, struct error *err)
 {
+	CLEANUP(shown_freep) struct shown *shown = fs_shown(fs);
 	struct history history = {out, only_first};
 	int r;
 
-	r = repo_history(fs_repo(fs), checkout_id(view_checkout(fs_view(fs))), each_history,
+	r = repo_history(fs_repo(fs), checkout_id(view_checkout(shown_view(shown))), each_history,
 			 &history, err);
 	return r == HISTORY_ENOUGH ? 0 : r;
 }
@@ -88,7 +90,7 @@ static int write_log(struct fs *fs, struct buf *out, struct error *err)
 	return write_history(fs, out, false, err);
 }
 
-static int write_stats(struct fs *fs, struct buf *out, struct error *err)
+int status_write_stats(struct fs *fs, struct buf *out, struct error *err)
 {
 	const struct fs_counters counters = fs_counters(fs);
 	const struct reader_counters reader = reader_counters(fs_reader(fs));
@@ -101,6 +103,11 @@ static int write_stats(struct fs *fs, struct buf *out, struct error *err)
 		{"reads_total", "counter", "Reads asked by the kernel", counters.reads},
 		{"read_bytes_total", "counter", "Bytes given to the kernel", counters.read_bytes},
 		{"errors_total", "counter", "Requests answered with an error", counters.errors},
+		{"timeouts_total", "counter", "Reads whose time was over", counters.timeouts},
+		{"pushed_bytes_total", "counter", "Bytes pushed into the page cache",
+		 counters.pushed_bytes},
+		{"switches_total", "counter", "Times that the root showed a new snapshot",
+		 counters.switches},
 		{"folders", "gauge", "Folders that the kernel remembers", counters.slots},
 		{"fetches_total", "counter", "Requests to sources and chunk objects",
 		 reader.fetches},
@@ -177,9 +184,11 @@ static int write_config(struct fs *fs, struct buf *out, struct error *err)
 static const struct status_file {
 	const char *name;
 	int (*write)(struct fs *fs, struct buf *out, struct error *err);
+	bool may_wait; /* on the network */
 } files[] = {
-	{"config", write_config}, {"errors", write_errors},	     {"health", write_health},
-	{"log", write_log},	  {"snapshot.json", write_snapshot}, {"stats", write_stats},
+	{"config", write_config, false},	 {"errors", write_errors, false},
+	{"health", write_health, false},	 {"log", write_log, true},
+	{"snapshot.json", write_snapshot, true}, {"stats", status_write_stats, false},
 };
 
 static const struct {
@@ -213,8 +222,8 @@ static int file_text(struct fs *fs, const struct status_file *file, struct conte
 	return 0;
 }
 
-static int lookup_top(struct fs *fs, const char *name, struct status_entry *ret_entry,
-		      struct error *err)
+static int lookup_top(struct fs *fs, const char *name, bool may_wait,
+		      struct status_entry *ret_entry, struct error *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
 		if (strcmp(name, folders[i].name) != 0)
@@ -228,7 +237,9 @@ static int lookup_top(struct fs *fs, const char *name, struct status_entry *ret_
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		if (strcmp(name, files[i].name) != 0)
 			continue;
-		*ret_entry = (struct status_entry){.kind = STATUS_FILE};
+		if (files[i].may_wait && !may_wait)
+			return VIEW_WOULD_WAIT;
+		*ret_entry = (struct status_entry){.kind = STATUS_FILE, .mtime = time_now()};
 		return file_text(fs, &files[i], &ret_entry->text, err);
 	}
 	return VIEW_ABSENT;
@@ -247,11 +258,37 @@ static int ref_entry_name(const char *name, struct buf *out, struct error *err)
 	return text_percent_encode(slice_text(name), NAME_KEEP, out, err);
 }
 
-static int open_tree(struct fs *fs, const struct id12 *id, struct status_entry *ret_entry,
-		     struct error *err)
+/*
+ * One snapshot may be reached by several names.  The kernel wants each folder at one place, so each
+ * of them is a tree with a number of its own.
+ */
+static int tree_number(enum status_folder folder, const char *name, const struct id12 *id,
+		       uint64_t *ret_tree, struct error *err)
 {
+	CLEANUP(buf_done) struct buf text = BUF_INIT(BUF_NO_LIMIT);
+	uint8_t digest[SHA256_SIZE];
+	int r;
+
+	r = buf_printf(&text, err, "%d/%s/", (int)folder, name);
+	if (r == 0)
+		r = buf_append(&text, id->bytes, sizeof(id->bytes), err);
+	if (r == 0)
+		r = sha256(buf_slice(&text), digest, err);
+	if (r < 0)
+		return r;
+	memcpy(ret_tree, digest, sizeof(*ret_tree));
+	*ret_tree |= 1; /* none is the root's */
+	return 0;
+}
+
+static int open_tree(struct fs *fs, enum status_folder folder, const char *name,
+		     const struct id12 *id, struct status_entry *ret_entry, struct error *err)
+{
+	int r;
+
 	*ret_entry = (struct status_entry){.kind = STATUS_TREE};
-	return fs_snapshot_view(fs, id, &ret_entry->view, err);
+	r = tree_number(folder, name, id, &ret_entry->tree, err);
+	return r < 0 ? r : fs_snapshot_view(fs, id, true, &ret_entry->view, err);
 }
 
 static int lookup_ref(struct fs *fs, bool tags, const char *name, struct status_entry *ret_entry,
@@ -282,7 +319,9 @@ static int lookup_ref(struct fs *fs, bool tags, const char *name, struct status_
 	repo_summary_done(&summary);
 	if (r < 0)
 		return r;
-	return found ? open_tree(fs, &id, ret_entry, err) : VIEW_ABSENT;
+	if (!found)
+		return VIEW_ABSENT;
+	return open_tree(fs, tags ? STATUS_TAGS : STATUS_BRANCHES, name, &id, ret_entry, err);
 }
 
 static int lookup_snapshot(struct fs *fs, const char *name, struct status_entry *ret_entry,
@@ -297,21 +336,19 @@ static int lookup_snapshot(struct fs *fs, const char *name, struct status_entry 
 	r = repo_resolve(fs_repo(fs), &at, &id, err);
 	if (r == ERR_ABSENT)
 		return VIEW_ABSENT;
-	return r < 0 ? r : open_tree(fs, &id, ret_entry, err);
+	return r < 0 ? r : open_tree(fs, STATUS_SNAPSHOTS, name, &id, ret_entry, err);
 }
 
-int status_lookup(struct fs *fs, enum status_folder folder, const char *name,
+int status_lookup(struct fs *fs, enum status_folder folder, const char *name, bool may_wait,
 		  struct status_entry *ret_entry, struct error *err)
 {
-	switch (folder) {
-	case STATUS_BRANCHES:
-	case STATUS_TAGS:
-		return lookup_ref(fs, folder == STATUS_TAGS, name, ret_entry, err);
-	case STATUS_SNAPSHOTS:
+	if (folder == STATUS_TOP)
+		return lookup_top(fs, name, may_wait, ret_entry, err);
+	if (!may_wait)
+		return VIEW_WOULD_WAIT;
+	if (folder == STATUS_SNAPSHOTS)
 		return lookup_snapshot(fs, name, ret_entry, err);
-	default:
-		return lookup_top(fs, name, ret_entry, err);
-	}
+	return lookup_ref(fs, folder == STATUS_TAGS, name, ret_entry, err);
 }
 
 /* ---- listing ---- */
@@ -347,27 +384,28 @@ static int list_refs(struct fs *fs, bool tags, each_name_fn each, void *argument
 	return r;
 }
 
-struct snapshots {
+struct list_snapshots {
 	each_name_fn each;
 	void *argument;
 };
 
 static int each_snapshot(void *argument, const struct history_entry *entry, struct error *err)
 {
-	const struct snapshots *snapshots = argument;
+	const struct list_snapshots *list = argument;
 	char name[ID12_TEXT_LEN + 1];
 
 	id12_format(&entry->id, name);
-	return snapshots->each(snapshots->argument, name, true, err);
+	return list->each(list->argument, name, true, err);
 }
 
 /* The history of what the root shows; others are reached by name all the same. */
 static int list_snapshots(struct fs *fs, each_name_fn each, void *argument, struct error *err)
 {
-	struct snapshots snapshots = {each, argument};
+	CLEANUP(shown_freep) struct shown *shown = fs_shown(fs);
+	struct list_snapshots list = {each, argument};
 
-	return repo_history(fs_repo(fs), checkout_id(view_checkout(fs_view(fs))), each_snapshot,
-			    &snapshots, err);
+	return repo_history(fs_repo(fs), checkout_id(view_checkout(shown_view(shown))),
+			    each_snapshot, &list, err);
 }
 
 static int list_top(each_name_fn each, void *argument, struct error *err)

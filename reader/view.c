@@ -404,7 +404,8 @@ static void chunk_attr(struct view *view, const struct array *array, const struc
 						   : chunk->ref.length,
 		.mtime = checkout_flushed_at(view->checkout),
 	};
-	if (chunk->ref.kind == CHUNK_VIRTUAL && chunk->ref.last_modified)
+	ret_attr->has_time = chunk->ref.kind == CHUNK_VIRTUAL && chunk->ref.last_modified;
+	if (ret_attr->has_time)
 		ret_attr->mtime = (int64_t)chunk->ref.last_modified * 1000000;
 	/* Whether it may be followed can change with no snapshot: an address that resolves anew. */
 	ret_attr->unknown = reader_permits(view->reader, chunk, NULL) < 0;
@@ -837,6 +838,26 @@ void view_name(const struct view *view, const struct view_file *file, char name[
 	}
 }
 
+void view_path_below(const struct view *view, const struct view_file *file,
+		     char path[VIEW_NAME_MAX + 1])
+{
+	const struct array *array = view->folders.items[file->folder].array;
+	size_t used = 0;
+
+	path[0] = '\0';
+	if (file->kind == VIEW_FOLDER)
+		return;
+	if (file->kind == VIEW_DOCUMENT || !array || !keys_nest(array)) {
+		view_name(view, file, path);
+		return;
+	}
+	if (!array->metadata->keys.is_v2)
+		used = (size_t)snprintf(path, VIEW_NAME_MAX + 1, "c");
+	for (uint32_t i = 0; i < file->depth && used < VIEW_NAME_MAX; i++)
+		used += (size_t)snprintf(path + used, VIEW_NAME_MAX + 1 - used, "%s%u",
+					 used ? "/" : "", file->index[i]);
+}
+
 /* ---- listing ---- */
 
 enum iter_stage { ITER_DOCUMENT, ITER_KEYS, ITER_CHILDREN, ITER_DONE };
@@ -849,6 +870,7 @@ struct view_iter {
 	struct error array_error;  /* why an array's keys cannot be listed */
 	uint32_t next;		   /* coordinate or child */
 	struct chunk_iter *chunks; /* where the level lists references */
+	bool names_only;
 };
 
 int view_iter_new(struct view *view, const struct view_file *folder, struct view_iter **ret_iter,
@@ -882,6 +904,11 @@ struct view_iter *view_iter_free(struct view_iter *iter)
 	view_free(iter->view);
 	free(iter);
 	return NULL;
+}
+
+void view_iter_names_only(struct view_iter *iter)
+{
+	iter->names_only = true;
 }
 
 static int iter_document(struct view_iter *iter, struct view_entry *ret_entry, struct error *err)
@@ -936,8 +963,11 @@ static int iter_chunk(struct view_iter *iter, struct view_entry *ret_entry, stru
 			 index[array->node.n_dims - 1]);
 	else
 		chunk_name(array, &ret_entry->file, ret_entry->name);
-	chunk_attr(iter->view, array, chunk, index, &ret_entry->attr);
-	ret_entry->has_attr = true;
+	ret_entry->has_attr = !iter->names_only;
+	if (ret_entry->has_attr)
+		chunk_attr(iter->view, array, chunk, index, &ret_entry->attr);
+	else
+		ret_entry->attr.is_folder = false;
 	return 0;
 }
 

@@ -51,8 +51,8 @@ struct view_attr {
 	bool unknown;  /* the manifest could not be loaded: attributes must expire at once, reads
 			  fail */
 	uint64_t size; /* bytes a read gives; for an unknown chunk the computed size, else 1 */
-	int64_t mtime; /* microseconds; see docs: Last-Modified of the reference, else the
-			  snapshot's time */
+	int64_t mtime; /* microseconds: Last-Modified of the reference, else the snapshot's time */
+	bool has_time; /* @mtime is the reference's own */
 };
 
 struct view;
@@ -107,6 +107,9 @@ int view_walk(struct view *view, const char *path, struct view_file *ret_file,
 	      struct view_attr *ret_attr, struct error *err);
 /* Name of the file within its folder. */
 void view_name(const struct view *view, const struct view_file *file, char name[VIEW_NAME_MAX + 1]);
+/* Its path below its folder: "c/0/1"; empty for the folder itself. */
+void view_path_below(const struct view *view, const struct view_file *file,
+		     char path[VIEW_NAME_MAX + 1]);
 
 struct view_entry {
 	char name[VIEW_NAME_MAX + 1];
@@ -119,6 +122,8 @@ struct view_entry {
 struct view_iter;
 int view_iter_new(struct view *view, const struct view_file *folder, struct view_iter **ret_iter,
 		  struct error *err);
+/* Chunks come without attributes from now on, which is faster. */
+void view_iter_names_only(struct view_iter *iter);
 /* 0, VIEW_END, or an error: never a shorter list. */
 int view_iter_next(struct view_iter *iter, struct view_entry *ret_entry, struct error *err);
 struct view_iter *view_iter_free(struct view_iter *iter);
