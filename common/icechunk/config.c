@@ -169,25 +169,45 @@ static const struct config_values defaults = {
 	.preload_max_arrays = 50,
 };
 
-static int store_unsigned(const struct field *field, const struct json *value, void *at,
-			  struct error *err)
+static int check_range(const struct field *field, uint64_t number, uint64_t most, struct error *err)
 {
-	static const uint64_t most[] = {UINT8_MAX, UINT16_MAX, UINT32_MAX, UINT64_MAX};
+	if (number > most || (field->positive && number == 0))
+		return error_set(err, ERR_FORMAT, "%llu is out of range",
+				 (unsigned long long)number);
+	return 0;
+}
+
+static int store_u64(const struct field *field, const struct json *value, void *at,
+		     struct error *err)
+{
+	uint64_t number;
+	int r;
+
+	r = json_u64(value, &number, err);
+	if (r == 0)
+		r = check_range(field, number, UINT64_MAX, err);
+	if (r < 0)
+		return r;
+	memcpy(at, &number, sizeof(number));
+	return 0;
+}
+
+/* Numbers of up to 32 bits, which have 32 in struct config_values. */
+static int store_u32(const struct field *field, const struct json *value, void *at,
+		     struct error *err)
+{
+	static const uint32_t most[] = {UINT8_MAX, UINT16_MAX, UINT32_MAX};
 	uint64_t number;
 	uint32_t narrow;
 	int r;
 
 	r = json_u64(value, &number, err);
+	if (r == 0)
+		r = check_range(field, number, most[field->kind], err);
 	if (r < 0)
 		return r;
-	if (number > most[field->kind] || (field->positive && number == 0))
-		return error_set(err, ERR_FORMAT, "%llu is out of range",
-				 (unsigned long long)number);
 	narrow = (uint32_t)number;
-	if (field->kind == FIELD_U64)
-		memcpy(at, &number, sizeof(number));
-	else
-		memcpy(at, &narrow, sizeof(narrow));
+	memcpy(at, &narrow, sizeof(narrow));
 	return 0;
 }
 
@@ -210,7 +230,7 @@ static int store_i32(const struct json *value, void *at, struct error *err)
 static int store_field(struct config *config, const struct field *field, const struct json *value,
 		       struct error *err)
 {
-	void *at = (uint8_t *)&config->values + field->offset;
+	void *at = (uint8_t *)config + offsetof(struct config, values) + field->offset;
 
 	switch (field->kind) {
 	case FIELD_BOOL:
@@ -219,8 +239,10 @@ static int store_field(struct config *config, const struct field *field, const s
 		return config_text(config, value, at, err);
 	case FIELD_I32:
 		return store_i32(value, at, err);
+	case FIELD_U64:
+		return store_u64(field, value, at, err);
 	default:
-		return store_unsigned(field, value, at, err);
+		return store_u32(field, value, at, err);
 	}
 }
 

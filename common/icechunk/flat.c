@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/text.h"
 
 #define DEPTH_MAX 64 /* as the public library's verifier */
@@ -81,7 +82,7 @@ static int check_string(struct verifier *v, uint32_t pos)
 
 static int check_strings(struct verifier *v, uint32_t pos)
 {
-	uint32_t target;
+	uint32_t target = 0;
 	int r;
 
 	r = check_vector(v, pos, 4, 4);
@@ -111,7 +112,7 @@ static int check_child(struct verifier *v, uint32_t pos, const struct flat_schem
 
 static int check_tables(struct verifier *v, uint32_t pos, const struct flat_schema *schema)
 {
-	uint32_t target;
+	uint32_t target = 0;
 	int r;
 
 	r = check_vector(v, pos, 4, 4);
@@ -222,7 +223,7 @@ static int check_table(struct verifier *v, uint32_t pos, const struct flat_schem
 
 static int verify_root(struct verifier *v, const struct flat_schema *root)
 {
-	uint32_t pos;
+	uint32_t pos = 0;
 	int r;
 
 	v->schema = root;
@@ -260,7 +261,7 @@ int flat_verify_item(struct slice buf, uint32_t vector, uint32_t i,
 		     const struct flat_schema *schema, struct error *err)
 {
 	struct verifier v = {.buf = buf, .schema = schema, .shallow = true, .err = err};
-	uint32_t pos;
+	uint32_t pos = 0;
 	int r;
 
 	r = check_offset(&v, (uint64_t)vector + 4 + 4 * (uint64_t)i, &pos);
@@ -272,15 +273,30 @@ int flat_verify_item(struct slice buf, uint32_t vector, uint32_t i,
 void flat_builder_done(struct flat_builder *builder)
 {
 	free(builder->data);
-	flat_vtables_done(&builder->vtables);
+	flat_handles_done(&builder->vtables);
+	flat_handles_done(&builder->gathered);
 	*builder = FLAT_BUILDER_INIT;
+}
+
+/* Moves what is there to the end of a larger block. */
+static int enlarge(struct flat_builder *b, size_t capacity)
+{
+	uint8_t *data = malloc(capacity);
+
+	if (!data)
+		return error_memory(&b->err);
+	if (b->size)
+		memcpy(data + capacity - b->size, b->data + b->capacity - b->size, b->size);
+	free(b->data);
+	b->data = data;
+	b->capacity = capacity;
+	return 0;
 }
 
 /* Makes room in front of what is there. */
 static int grow(struct flat_builder *b, size_t extra)
 {
 	size_t capacity = b->capacity ? b->capacity * 2 : 1024;
-	uint8_t *data;
 
 	if (b->err.kind)
 		return b->err.kind;
@@ -291,15 +307,13 @@ static int grow(struct flat_builder *b, size_t extra)
 		return 0;
 	while (capacity < b->size + extra)
 		capacity *= 2;
-	data = malloc(capacity);
-	if (!data)
-		return error_memory(&b->err);
-	if (b->size)
-		memcpy(data + capacity - b->size, b->data + b->capacity - b->size, b->size);
-	free(b->data);
-	b->data = data;
-	b->capacity = capacity;
-	return 0;
+	return enlarge(b, capacity);
+}
+
+void flat_builder_reserve(struct flat_builder *b, size_t size)
+{
+	if (b->err.kind == 0 && size < FLAT_MAX && b->size + size > b->capacity)
+		(void)enlarge(b, b->size + size);
 }
 
 /* Zero bytes in front so that @size more bytes end up aligned; then room for them, lent. */
@@ -405,6 +419,23 @@ uint32_t flat_put_offsets(struct flat_builder *b, const uint32_t *handles, size_
 	return (uint32_t)b->size;
 }
 
+void flat_gather(struct flat_builder *b, uint32_t handle)
+{
+	if (b->err.kind == 0)
+		(void)flat_handles_push(&b->gathered, handle, &b->err);
+}
+
+uint32_t flat_put_gathered(struct flat_builder *b, size_t base)
+{
+	uint32_t handle;
+
+	if (b->err.kind)
+		return 0;
+	handle = flat_put_offsets(b, b->gathered.items + base, b->gathered.n - base);
+	b->gathered.n = base;
+	return handle;
+}
+
 void flat_table_begin(struct flat_builder *b)
 {
 	b->table_start = b->size;
@@ -482,7 +513,7 @@ static uint32_t put_vtable(struct flat_builder *b, const uint16_t *vtable)
 	if (!at)
 		return 0;
 	memcpy(at, vtable, vtable[0]);
-	if (flat_vtables_push(&b->vtables, (uint32_t)b->size, &b->err) < 0)
+	if (flat_handles_push(&b->vtables, (uint32_t)b->size, &b->err) < 0)
 		return 0;
 	return (uint32_t)b->size;
 }
@@ -525,6 +556,21 @@ uint32_t flat_table_end(struct flat_builder *b)
 	return table;
 }
 
+/* A large object is not copied where @out is empty: its memory moves there. */
+static int hand_over(struct flat_builder *b, struct buf *out, struct error *err)
+{
+	const uint8_t *start = b->data + b->capacity - b->size;
+
+	if (out->data || b->capacity > out->max)
+		return buf_append(out, start, b->size, err);
+	memmove(b->data, start, b->size);
+	out->data = TAKE(b->data);
+	out->size = b->size;
+	out->capacity = b->capacity;
+	b->capacity = b->size = 0;
+	return 0;
+}
+
 int flat_builder_end(struct flat_builder *b, uint32_t handle, struct buf *out, struct error *err)
 {
 	static const char identifier[4] = {'I', 'c', 'h', 'k'};
@@ -541,5 +587,5 @@ int flat_builder_end(struct flat_builder *b, uint32_t handle, struct buf *out, s
 	}
 	if (b->err.kind)
 		return error_set(err, b->err.kind, "%s", b->err.text);
-	return buf_append(out, b->data + b->capacity - b->size, b->size, err);
+	return hand_over(b, out, err);
 }

@@ -186,14 +186,15 @@ static inline uint32_t flat_item(struct slice buf, uint32_t vector, uint32_t i)
  */
 #define FLAT_SLOTS_MAX 24
 
-DEFINE_VEC(flat_vtables, uint32_t);
+DEFINE_VEC(flat_handles, uint32_t);
 
 struct flat_builder {
 	uint8_t *data;
 	size_t capacity;
 	size_t size; /* bytes used at the end of data */
 	size_t align;
-	struct flat_vtables vtables;
+	struct flat_handles vtables;
+	struct flat_handles gathered; /* of vectors whose items are being written */
 	size_t table_start;
 	uint32_t slots[FLAT_SLOTS_MAX];
 	unsigned int n_slots;
@@ -203,6 +204,8 @@ struct flat_builder {
 #define FLAT_BUILDER_INIT ((struct flat_builder){.align = 1})
 
 void flat_builder_done(struct flat_builder *builder);
+/* Takes room for @size bytes at once, where a caller knows what is coming. */
+void flat_builder_reserve(struct flat_builder *builder, size_t size);
 /* Strings get a NUL after them. */
 uint32_t flat_put_string(struct flat_builder *builder, struct slice text);
 /* @n elements of @size bytes, aligned to @align. */
@@ -210,6 +213,10 @@ uint32_t flat_put_vector(struct flat_builder *builder, const void *items, size_t
 			 size_t align);
 /* Vector of offsets to what the @n handles stand for. */
 uint32_t flat_put_offsets(struct flat_builder *builder, const uint32_t *handles, size_t n);
+/* Remembers the handle of an item; the items of vectors within vectors come to lie on top. */
+void flat_gather(struct flat_builder *builder, uint32_t handle);
+/* Vector of offsets to what was gathered since gathered.n was @base, which is forgotten. */
+uint32_t flat_put_gathered(struct flat_builder *builder, size_t base);
 void flat_table_begin(struct flat_builder *builder);
 void flat_add(struct flat_builder *builder, unsigned int slot, const void *value, size_t size,
 	      size_t align);

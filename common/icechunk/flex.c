@@ -213,7 +213,7 @@ static int find_keys(struct reader *r, size_t at, size_t width, size_t count, st
 static int write_member(struct reader *r, const struct slot *keys, size_t i)
 {
 	struct slot key = {keys->at + i * keys->width, keys->width, FLEX_KEY, 1};
-	size_t at;
+	size_t at = 0;
 	int ret;
 
 	ret = follow(r, &key, &at);
@@ -282,7 +282,7 @@ static int write_target(struct reader *r, const struct slot *slot)
 {
 	size_t width = slot->target_width;
 	enum flex_type type = slot->type;
-	size_t at;
+	size_t at = 0;
 	int ret;
 
 	ret = follow(r, slot, &at);

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "icechunk/schema.h"
+#include "icechunk/search.h"
 
 #define COMPRESSION_DICTIONARY 1 /* compression_algorithm, also its default */
 
@@ -170,27 +171,24 @@ struct manifest_array manifest_array(const struct manifest *m, uint32_t i)
 	return array;
 }
 
+static int compare_array(const void *manifest, uint32_t i, const void *id)
+{
+	struct manifest_array array = manifest_array(manifest, i);
+
+	return id8_compare(&array.node, id);
+}
+
 int manifest_find_array(const struct manifest *m, const struct id8 *id,
 			struct manifest_array *ret_array)
 {
-	uint32_t low = 0, high = manifest_n_arrays(m);
+	uint32_t i;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		struct manifest_array array = manifest_array(m, middle);
-		int order = id8_compare(&array.node, id);
-
-		if (order == 0) {
-			*ret_array = array;
-			return 0;
-		}
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
+	if (!search_sorted(m, manifest_n_arrays(m), id, compare_array, &i)) {
+		*ret_array = (struct manifest_array){.node = *id};
+		return MANIFEST_ABSENT;
 	}
-	*ret_array = (struct manifest_array){.node = *id};
-	return MANIFEST_ABSENT;
+	*ret_array = manifest_array(m, i);
+	return 0;
 }
 
 /*
@@ -489,7 +487,7 @@ enum { BELOW = 0, EQUAL = 1, ABOVE = 2 };
 /* Compares reference @i with the index sought and narrows the range. */
 static int probe(struct search *s, uint32_t i)
 {
-	uint32_t n;
+	uint32_t n = 0;
 	int r, order;
 
 	s->at = i;

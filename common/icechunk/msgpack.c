@@ -37,7 +37,7 @@ static int take_uint(struct reader *r, size_t size, uint64_t *ret_value)
 
 static int write_uint(struct reader *r, size_t size)
 {
-	uint64_t value;
+	uint64_t value = 0;
 	int ret = take_uint(r, size, &value);
 
 	return ret < 0 ? ret : buf_printf(r->out, r->err, "%" PRIu64, value);
@@ -46,7 +46,7 @@ static int write_uint(struct reader *r, size_t size)
 static int write_int(struct reader *r, size_t size)
 {
 	unsigned int shift = 64 - 8 * (unsigned int)size;
-	uint64_t value;
+	uint64_t value = 0;
 	int ret = take_uint(r, size, &value);
 
 	if (ret < 0)
@@ -56,7 +56,7 @@ static int write_int(struct reader *r, size_t size)
 
 static int write_float(struct reader *r, size_t size)
 {
-	uint64_t bits;
+	uint64_t bits = 0;
 	uint32_t bits32;
 	float single;
 	double value;
@@ -89,7 +89,7 @@ static int write_text(struct reader *r, uint64_t size)
 /* Texts, arrays and maps of more than what fits in their first byte. */
 static int write_long_text(struct reader *r, size_t size_of_size)
 {
-	uint64_t size;
+	uint64_t size = 0;
 	int ret = take_uint(r, size_of_size, &size);
 
 	return ret < 0 ? ret : write_text(r, size);
@@ -142,7 +142,7 @@ static int write_map(struct reader *r, uint64_t n)
 static int write_long(struct reader *r, size_t size_of_n,
 		      int (*write)(struct reader *r, uint64_t n))
 {
-	uint64_t n;
+	uint64_t n = 0;
 	int ret = take_uint(r, size_of_n, &n);
 
 	return ret < 0 ? ret : write(r, n);
@@ -203,7 +203,7 @@ static int write_first(struct reader *r, uint8_t first)
 
 static int write_value(struct reader *r)
 {
-	uint64_t first;
+	uint64_t first = 0;
 	int ret = take_uint(r, 1, &first);
 
 	if (ret < 0)

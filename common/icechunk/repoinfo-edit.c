@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "icechunk/repoinfo.h"
+#include "icechunk/search.h"
 
 struct slice repo_info_dup(struct repo_info *info, struct slice bytes, struct error *err)
 {
@@ -10,46 +11,29 @@ struct slice repo_info_dup(struct repo_info *info, struct slice bytes, struct er
 	return copy ? slice_of(copy, bytes.size) : (struct slice){0};
 }
 
+static int compare_snapshot(const void *snapshots, uint32_t i, const void *id)
+{
+	return id12_compare(&((const struct repo_snapshot *)snapshots)[i].id, id);
+}
+
 int repo_info_find_snapshot(const struct repo_info *info, const struct id12 *id, uint32_t *ret_i)
 {
-	uint32_t low = 0, high = (uint32_t)info->snapshots.n;
+	return search_sorted(info->snapshots.items, (uint32_t)info->snapshots.n, id,
+			     compare_snapshot, ret_i)
+		       ? 0
+		       : REPO_INFO_ABSENT;
+}
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		int order = id12_compare(&info->snapshots.items[middle].id, id);
-
-		if (order == 0) {
-			*ret_i = middle;
-			return 0;
-		}
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*ret_i = low;
-	return REPO_INFO_ABSENT;
+static int compare_ref(const void *refs, uint32_t i, const void *name)
+{
+	return slice_compare(((const struct repo_ref *)refs)[i].name, *(const struct slice *)name);
 }
 
 static int find_ref(const struct repo_refs *refs, struct slice name, uint32_t *ret_i)
 {
-	uint32_t low = 0, high = (uint32_t)refs->n;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		int order = slice_compare(refs->items[middle].name, name);
-
-		if (order == 0) {
-			*ret_i = middle;
-			return 0;
-		}
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*ret_i = low;
-	return REPO_INFO_ABSENT;
+	return search_sorted(refs->items, (uint32_t)refs->n, &name, compare_ref, ret_i)
+		       ? 0
+		       : REPO_INFO_ABSENT;
 }
 
 int repo_info_find_branch(const struct repo_info *info, struct slice name, uint32_t *ret_i)

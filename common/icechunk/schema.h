@@ -8,6 +8,7 @@
  */
 
 #include "icechunk/flat.h"
+#include "icechunk/id.h"
 #include "icechunk/value.h"
 
 enum { METADATA_NAME, METADATA_VALUE };
@@ -71,6 +72,16 @@ enum { MIGRATED_FROM, MIGRATED_TO };
 enum { FLAG_ID, FLAG_VALUE, FLAG_IS_SET };
 enum { CHANGED_STATUS };
 
+/* struct ManifestFileInfo of spec 1. */
+struct info1 {
+	struct id12 id;
+	uint32_t pad1;
+	uint64_t size;
+	uint32_t n_refs;
+	uint32_t pad2;
+};
+_Static_assert(sizeof(struct info1) == 32, "as stored");
+
 #define FIELD_SCALAR(n, s, w, must)                                                    \
 	{                                                                              \
 		.slot = n, .kind = FLAT_SCALAR, .size = s, .required = must, .name = w \
@@ -112,6 +123,7 @@ enum { CHANGED_STATUS };
 		.name = w, .fields = f, .n_fields = ARRAY_LEN(f) \
 	}
 
-/* MetadataItem, of snapshots and the repo object. */
+/* MetadataItem, of snapshots and the repo object, and a vector of them. */
 extern const struct flat_schema metadata_schema;
-uint32_t flat_put_metadata(struct flat_builder *builder, const struct metadata_item *item);
+uint32_t flat_put_metadata(struct flat_builder *builder, const struct metadata_item *items,
+			   size_t n);

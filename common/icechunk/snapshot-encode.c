@@ -6,13 +6,10 @@
 #include "icechunk/schema.h"
 #include "icechunk/snapshot.h"
 
-DEFINE_VEC(handles, uint32_t);
-
 struct encoder {
 	struct flat_builder flat;
 	const struct snapshot_draft *draft;
 	enum spec spec;
-	struct handles handles; /* of the vector that is being gathered */
 	struct error *err;
 };
 
@@ -78,32 +75,17 @@ static int check_draft(const struct snapshot_draft *draft, struct error *err)
 	return 0;
 }
 
-static int gather(struct encoder *e, uint32_t handle)
-{
-	return handles_push(&e->handles, handle, e->err);
-}
-
-/* The vector of what was gathered since @base. */
-static uint32_t put_gathered(struct encoder *e, size_t base)
-{
-	uint32_t handle = flat_put_offsets(&e->flat, e->handles.items + base, e->handles.n - base);
-
-	e->handles.n = base;
-	return handle;
-}
-
 static int put_metadata(struct encoder *e, uint32_t *ret_handle)
 {
 	CLEANUP(metadata_items_done) struct metadata_items items = {0};
 	CLEANUP(arena_done) struct arena arena = ARENA_INIT;
-	size_t base = e->handles.n;
 	int r;
 
 	r = metadata_items_encode(e->spec, e->draft->metadata, &arena, &items, e->err);
-	for (size_t i = 0; r == 0 && i < items.n; i++)
-		r = gather(e, flat_put_metadata(&e->flat, &items.items[i]));
-	*ret_handle = put_gathered(e, base);
-	return r;
+	if (r < 0)
+		return r;
+	*ret_handle = flat_put_metadata(&e->flat, items.items, items.n);
+	return 0;
 }
 
 static int chunk_length(const struct draft_dimension *dimension, uint64_t *ret_length,
@@ -116,7 +98,7 @@ static int chunk_length(const struct draft_dimension *dimension, uint64_t *ret_l
 		length = dimension->n_chunks ? (dimension->length + dimension->n_chunks - 1) /
 						       dimension->n_chunks
 					     : 1;
-	if (dimension->length > 0)
+	if (dimension->length > 0 && length > 0)
 		n = (dimension->length - 1) / length + 1;
 	if (n != dimension->n_chunks)
 		return error_set(err, ERR_UNSUPPORTED,
@@ -130,66 +112,54 @@ static int chunk_length(const struct draft_dimension *dimension, uint64_t *ret_l
 /* Spec 1 stores (length, chunk length) as structs. */
 static int put_shape1(struct encoder *e, const struct draft_node *node, uint32_t *ret_handle)
 {
-	uint64_t(*shape)[2];
+	CLEANUP(freep) uint64_t *shape = calloc(node->n_dims + 1, 2 * sizeof(*shape));
 	int r = 0;
 
-	if (node->n_dims == 0) {
-		*ret_handle = flat_put_vector(&e->flat, NULL, 0, 16, 8);
-		return 0;
-	}
-	shape = calloc(node->n_dims, sizeof(*shape));
 	if (!shape)
 		return error_memory(e->err);
 	for (uint32_t i = 0; r == 0 && i < node->n_dims; i++) {
-		shape[i][0] = node->dimensions[i].length;
-		r = chunk_length(&node->dimensions[i], &shape[i][1], e->err);
+		shape[2 * i] = node->dimensions[i].length;
+		r = chunk_length(&node->dimensions[i], &shape[2 * i + 1], e->err);
 	}
 	*ret_handle = flat_put_vector(&e->flat, shape, node->n_dims, 16, 8);
-	free(shape);
 	return r;
 }
 
-static int put_shape2(struct encoder *e, const struct draft_node *node, uint32_t *ret_handle)
+static uint32_t put_shape2(struct encoder *e, const struct draft_node *node)
 {
-	size_t base = e->handles.n;
-	int r = 0;
+	size_t base = e->flat.gathered.n;
 
-	for (uint32_t i = 0; r == 0 && i < node->n_dims; i++) {
+	for (uint32_t i = 0; i < node->n_dims; i++) {
 		flat_table_begin(&e->flat);
 		flat_add_u64(&e->flat, SHAPE_LENGTH, node->dimensions[i].length);
 		flat_add_u32(&e->flat, SHAPE_N_CHUNKS, node->dimensions[i].n_chunks);
-		r = gather(e, flat_table_end(&e->flat));
+		flat_gather(&e->flat, flat_table_end(&e->flat));
 	}
-	*ret_handle = put_gathered(e, base);
-	return r;
+	return flat_put_gathered(&e->flat, base);
 }
 
-static int put_names(struct encoder *e, const struct draft_node *node, uint32_t *ret_handle)
+static uint32_t put_names(struct encoder *e, const struct draft_node *node)
 {
-	size_t base = e->handles.n;
-	int r = 0;
+	size_t base = e->flat.gathered.n;
 
-	*ret_handle = 0;
 	if (!node->has_names)
 		return 0;
-	for (uint32_t i = 0; r == 0 && i < node->n_dims; i++) {
+	for (uint32_t i = 0; i < node->n_dims; i++) {
 		struct slice name = node->dimensions[i].name;
 		uint32_t text = name.data ? flat_put_string(&e->flat, name) : 0;
 
 		flat_table_begin(&e->flat);
 		flat_add_offset(&e->flat, NAME_NAME, text);
-		r = gather(e, flat_table_end(&e->flat));
+		flat_gather(&e->flat, flat_table_end(&e->flat));
 	}
-	*ret_handle = put_gathered(e, base);
-	return r;
+	return flat_put_gathered(&e->flat, base);
 }
 
-static int put_manifests(struct encoder *e, const struct draft_node *node, uint32_t *ret_handle)
+static uint32_t put_manifests(struct encoder *e, const struct draft_node *node)
 {
-	size_t base = e->handles.n;
-	int r = 0;
+	size_t base = e->flat.gathered.n;
 
-	for (uint32_t i = 0; r == 0 && i < node->n_manifests; i++) {
+	for (uint32_t i = 0; i < node->n_manifests; i++) {
 		const struct manifest_ref *ref = &node->manifests[i];
 		uint32_t extents = flat_put_vector(&e->flat, ref->extents, ref->n_extents,
 						   sizeof(struct extent), 4);
@@ -197,28 +167,25 @@ static int put_manifests(struct encoder *e, const struct draft_node *node, uint3
 		flat_table_begin(&e->flat);
 		flat_add(&e->flat, USE_ID, ref->id.bytes, sizeof(ref->id.bytes), 1);
 		flat_add_offset(&e->flat, USE_EXTENTS, extents);
-		r = gather(e, flat_table_end(&e->flat));
+		flat_gather(&e->flat, flat_table_end(&e->flat));
 	}
-	*ret_handle = put_gathered(e, base);
-	return r;
+	return flat_put_gathered(&e->flat, base);
 }
 
 static int put_array(struct encoder *e, const struct draft_node *node, uint32_t *ret_handle)
 {
-	uint32_t shape = 0, shape2 = 0, names = 0, manifests = 0;
+	uint32_t manifests = put_manifests(e, node), names = put_names(e, node);
+	uint32_t shape = 0, shape2 = 0;
 	int r;
 
-	r = put_manifests(e, node, &manifests);
-	if (r == 0)
-		r = put_names(e, node, &names);
-	if (r == 0 && e->spec == SPEC_1)
+	if (e->spec == SPEC_1) {
 		r = put_shape1(e, node, &shape);
-	if (r == 0 && e->spec == SPEC_2) {
-		r = put_shape2(e, node, &shape2);
+		if (r < 0)
+			return r;
+	} else {
+		shape2 = put_shape2(e, node);
 		shape = flat_put_vector(&e->flat, NULL, 0, 16, 8);
 	}
-	if (r < 0)
-		return r;
 	flat_table_begin(&e->flat);
 	flat_add_offset(&e->flat, DATA_SHAPE, shape);
 	flat_add_offset(&e->flat, DATA_NAMES, names);
@@ -226,6 +193,12 @@ static int put_array(struct encoder *e, const struct draft_node *node, uint32_t 
 	flat_add_offset(&e->flat, DATA_SHAPE_V2, shape2);
 	*ret_handle = flat_table_end(&e->flat);
 	return 0;
+}
+
+static uint32_t put_group(struct encoder *e)
+{
+	flat_table_begin(&e->flat);
+	return flat_table_end(&e->flat);
 }
 
 static int put_node(struct encoder *e, const struct draft_node *node)
@@ -236,12 +209,10 @@ static int put_node(struct encoder *e, const struct draft_node *node)
 	uint32_t data = 0;
 	int r = 0;
 
-	if (node->type == NODE_ARRAY) {
+	if (node->type == NODE_ARRAY)
 		r = put_array(e, node, &data);
-	} else {
-		flat_table_begin(&e->flat);
-		data = flat_table_end(&e->flat);
-	}
+	else
+		data = put_group(e);
 	if (r < 0)
 		return error_prefix(e->err, "array '%.*s'", (int)node->path.size,
 				    (const char *)node->path.data);
@@ -252,55 +223,63 @@ static int put_node(struct encoder *e, const struct draft_node *node)
 	flat_add(&e->flat, NODE_ID, node->id.bytes, sizeof(node->id.bytes), 1);
 	flat_add_u8(&e->flat, NODE_DATA_TYPE,
 		    node->type == NODE_ARRAY ? NODE_DATA_ARRAY : NODE_DATA_GROUP);
-	return gather(e, flat_table_end(&e->flat));
+	flat_gather(&e->flat, flat_table_end(&e->flat));
+	return 0;
 }
 
 static int put_nodes(struct encoder *e, uint32_t *ret_handle)
 {
-	size_t base = e->handles.n;
+	size_t base = e->flat.gathered.n;
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < e->draft->n_nodes; i++)
 		r = put_node(e, &e->draft->nodes[i]);
-	*ret_handle = put_gathered(e, base);
+	*ret_handle = flat_put_gathered(&e->flat, base);
 	return r;
 }
 
 static int put_infos1(struct encoder *e, uint32_t *ret_handle)
 {
 	uint32_t n = e->draft->n_manifests;
-	uint8_t *infos = calloc(n ? n : 1, 32);
+	CLEANUP(freep) struct info1 *infos = calloc((size_t)n + 1, sizeof(*infos));
 
 	if (!infos)
 		return error_memory(e->err);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct manifest_info *info = &e->draft->manifests[i];
 
-		memcpy(infos + 32 * (size_t)i, info->id.bytes, 12);
-		memcpy(infos + 32 * (size_t)i + 16, &info->size, 8);
-		memcpy(infos + 32 * (size_t)i + 24, &info->n_refs, 4);
+		infos[i].id = info->id;
+		infos[i].size = info->size;
+		infos[i].n_refs = info->n_refs;
 	}
-	*ret_handle = flat_put_vector(&e->flat, infos, n, 32, 8);
-	free(infos);
+	*ret_handle = flat_put_vector(&e->flat, infos, n, sizeof(*infos), 8);
 	return 0;
 }
 
-static int put_infos2(struct encoder *e, uint32_t *ret_handle)
+static uint32_t put_infos2(struct encoder *e)
 {
-	size_t base = e->handles.n;
-	int r = 0;
+	size_t base = e->flat.gathered.n;
 
-	for (uint32_t i = 0; r == 0 && i < e->draft->n_manifests; i++) {
+	for (uint32_t i = 0; i < e->draft->n_manifests; i++) {
 		const struct manifest_info *info = &e->draft->manifests[i];
 
 		flat_table_begin(&e->flat);
 		flat_add_u64(&e->flat, INFO_SIZE, info->size);
 		flat_add_u32(&e->flat, INFO_N_REFS, info->n_refs);
 		flat_add(&e->flat, INFO_ID, info->id.bytes, sizeof(info->id.bytes), 1);
-		r = gather(e, flat_table_end(&e->flat));
+		flat_gather(&e->flat, flat_table_end(&e->flat));
 	}
-	*ret_handle = put_gathered(e, base);
-	return r;
+	return flat_put_gathered(&e->flat, base);
+}
+
+/* Both lists: the one of the other specification is empty or absent. */
+static int put_infos(struct encoder *e, uint32_t *ret_infos, uint32_t *ret_infos2)
+{
+	if (e->spec == SPEC_1)
+		return put_infos1(e, ret_infos);
+	*ret_infos2 = put_infos2(e);
+	*ret_infos = flat_put_vector(&e->flat, NULL, 0, sizeof(struct info1), 8);
+	return 0;
 }
 
 static int put_root(struct encoder *e, uint32_t *ret_root)
@@ -312,12 +291,8 @@ static int put_root(struct encoder *e, uint32_t *ret_root)
 	r = put_nodes(e, &nodes);
 	if (r == 0)
 		r = put_metadata(e, &metadata);
-	if (r == 0 && e->spec == SPEC_1)
-		r = put_infos1(e, &infos);
-	if (r == 0 && e->spec == SPEC_2) {
-		r = put_infos2(e, &infos2);
-		infos = flat_put_vector(&e->flat, NULL, 0, 32, 8);
-	}
+	if (r == 0)
+		r = put_infos(e, &infos, &infos2);
 	if (r < 0)
 		return r;
 	message = flat_put_string(&e->flat, draft->message);
@@ -348,6 +323,5 @@ int snapshot_encode(const struct snapshot_draft *draft, enum spec spec, struct b
 	if (r == 0)
 		r = flat_builder_end(&e.flat, root, out, err);
 	flat_builder_done(&e.flat);
-	handles_done(&e.handles);
 	return r;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "icechunk/schema.h"
+#include "icechunk/search.h"
 
 static const struct flat_field metadata_fields[] = {
 	FIELD_STRING(METADATA_NAME, "name", true),
@@ -11,15 +12,22 @@ static const struct flat_field metadata_fields[] = {
 };
 const struct flat_schema metadata_schema = SCHEMA("MetadataItem", metadata_fields);
 
-uint32_t flat_put_metadata(struct flat_builder *builder, const struct metadata_item *item)
+uint32_t flat_put_metadata(struct flat_builder *builder, const struct metadata_item *items,
+			   size_t n)
 {
-	uint32_t name = flat_put_string(builder, item->name);
-	uint32_t value = flat_put_vector(builder, item->value.data, item->value.size, 1, 1);
+	size_t base = builder->gathered.n;
 
-	flat_table_begin(builder);
-	flat_add_offset(builder, METADATA_NAME, name);
-	flat_add_offset(builder, METADATA_VALUE, value);
-	return flat_table_end(builder);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t name = flat_put_string(builder, items[i].name);
+		uint32_t value =
+			flat_put_vector(builder, items[i].value.data, items[i].value.size, 1, 1);
+
+		flat_table_begin(builder);
+		flat_add_offset(builder, METADATA_NAME, name);
+		flat_add_offset(builder, METADATA_VALUE, value);
+		flat_gather(builder, flat_table_end(builder));
+	}
+	return flat_put_gathered(builder, base);
 }
 
 static const struct flat_field use_fields[] = {
@@ -78,16 +86,6 @@ static const struct flat_field snapshot_fields[] = {
 	FIELD_TABLES(SNAPSHOT_MANIFESTS_V2, &info_schema, "manifest_files_v2", false),
 };
 static const struct flat_schema snapshot_schema = SCHEMA("Snapshot", snapshot_fields);
-
-/* struct ManifestFileInfo of spec 1. */
-struct info1 {
-	struct id12 id;
-	uint32_t pad1;
-	uint64_t size;
-	uint32_t n_refs;
-	uint32_t pad2;
-};
-_Static_assert(sizeof(struct info1) == 32, "as stored");
 
 /* struct DimensionShape of spec 1. */
 struct shape1 {
@@ -324,26 +322,19 @@ struct snapshot_node snapshot_node(const struct snapshot *s, uint32_t i)
 	return node;
 }
 
+static int compare_path(const void *snapshot, uint32_t i, const void *path)
+{
+	const struct snapshot *s = snapshot;
+	uint32_t at = flat_item(s->flat, s->nodes, i);
+
+	return slice_compare(flat_get_bytes(s->flat, at, NODE_PATH), *(const struct slice *)path);
+}
+
 int snapshot_find(const struct snapshot *s, struct slice path, uint32_t *ret_index)
 {
-	uint32_t low = 0, high = snapshot_n_nodes(s);
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		uint32_t at = flat_item(s->flat, s->nodes, middle);
-		int order = slice_compare(flat_get_bytes(s->flat, at, NODE_PATH), path);
-
-		if (order == 0) {
-			*ret_index = middle;
-			return 0;
-		}
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*ret_index = low;
-	return SNAPSHOT_ABSENT;
+	return search_sorted(s, snapshot_n_nodes(s), &path, compare_path, ret_index)
+		       ? 0
+		       : SNAPSHOT_ABSENT;
 }
 
 int snapshot_find_id(const struct snapshot *s, const struct id8 *id, uint32_t *ret_index)
@@ -469,26 +460,22 @@ static int find_manifest_linear(const struct snapshot *s, const struct id12 *id,
 	return SNAPSHOT_ABSENT;
 }
 
+static int compare_manifest(const void *snapshot, uint32_t i, const void *id)
+{
+	struct manifest_info info = snapshot_manifest(snapshot, i);
+
+	return id12_compare(&info.id, id);
+}
+
 int snapshot_find_manifest(const struct snapshot *s, const struct id12 *id,
 			   struct manifest_info *ret_info)
 {
-	uint32_t low = 0, high = snapshot_n_manifests(s);
+	uint32_t i;
 
 	if (!s->manifests_sorted)
 		return find_manifest_linear(s, id, ret_info);
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		struct manifest_info info = snapshot_manifest(s, middle);
-		int order = id12_compare(&info.id, id);
-
-		if (order == 0) {
-			*ret_info = info;
-			return 0;
-		}
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return SNAPSHOT_ABSENT;
+	if (!search_sorted(s, snapshot_n_manifests(s), id, compare_manifest, &i))
+		return SNAPSHOT_ABSENT;
+	*ret_info = snapshot_manifest(s, i);
+	return 0;
 }

@@ -5,6 +5,7 @@
 
 #include "icechunk/manifest.h"
 #include "icechunk/schema.h"
+#include "icechunk/search.h"
 
 static const struct flat_field coords_fields[] = {
 	FIELD_VECTOR(COORDS_COORDS, 4, 4, "coords", true),
@@ -194,45 +195,42 @@ const uint32_t *txlog_chunk(const struct txlog *log, uint32_t i, uint32_t chunk,
 	return (const uint32_t *)(const void *)(log->flat.data + coords + 4);
 }
 
+static int compare_array(const void *log, uint32_t i, const void *id)
+{
+	uint32_t n;
+	struct id8 node = txlog_array(log, i, &n);
+
+	return id8_compare(&node, id);
+}
+
 int txlog_find_array(const struct txlog *log, const struct id8 *id, uint32_t *ret_i)
 {
-	uint32_t low = 0, high = txlog_n_arrays(log);
+	return search_sorted(log, txlog_n_arrays(log), id, compare_array, ret_i) ? 0
+										 : SNAPSHOT_ABSENT;
+}
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2, n;
-		struct id8 node = txlog_array(log, middle, &n);
-		int order = id8_compare(&node, id);
+struct sought_chunk {
+	uint32_t array;
+	const uint32_t *index;
+	uint32_t n_dims;
+};
 
-		if (order == 0) {
-			*ret_i = middle;
-			return 0;
-		}
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return SNAPSHOT_ABSENT;
+static int compare_chunk(const void *items, uint32_t i, const void *key)
+{
+	const struct sought_chunk *sought = key;
+	uint32_t n;
+	const uint32_t *coords = txlog_chunk(items, sought->array, i, &n);
+
+	return compare_coords(coords, n, sought->index, sought->n_dims);
 }
 
 bool txlog_has_chunk(const struct txlog *log, uint32_t i, const uint32_t *index, uint32_t n_dims)
 {
-	uint32_t low = 0, high;
+	struct sought_chunk sought = {.array = i, .index = index, .n_dims = n_dims};
+	uint32_t n, found;
 
-	(void)txlog_array(log, i, &high);
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2, n;
-		const uint32_t *coords = txlog_chunk(log, i, middle, &n);
-		int order = compare_coords(coords, n, index, n_dims);
-
-		if (order == 0)
-			return true;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return false;
+	(void)txlog_array(log, i, &n);
+	return search_sorted(log, n, &sought, compare_chunk, &found);
 }
 
 uint32_t txlog_n_moves(const struct txlog *log)
@@ -279,23 +277,6 @@ int path_compare_segments(struct slice a, struct slice b)
 	return (a.size > b.size) - (a.size < b.size);
 }
 
-DEFINE_VEC(handles, uint32_t);
-
-struct encoder {
-	struct flat_builder flat;
-	struct handles handles;
-	struct error *err;
-};
-
-/* The vector of what was gathered since @base. */
-static uint32_t put_gathered(struct encoder *e, size_t base)
-{
-	uint32_t handle = flat_put_offsets(&e->flat, e->handles.items + base, e->handles.n - base);
-
-	e->handles.n = base;
-	return handle;
-}
-
 static int check_draft(const struct txlog_draft *draft, struct error *err)
 {
 	for (unsigned int list = 0; list < TXLOG_N_LISTS; list++)
@@ -320,78 +301,67 @@ static const uint32_t *chunk_coords(const struct draft_chunks *chunks, size_t i,
 	return chunks->coords + i * chunks->n_dims;
 }
 
-static int put_chunks(struct encoder *e, const struct draft_chunks *chunks)
-{
-	size_t base = e->handles.n;
-	uint32_t vector;
-	int r = 0;
+#define CHUNK_BYTES 16 /* of an entry beside its coordinates */
 
-	for (size_t i = 0; r == 0 && i < chunks->n_chunks; i++) {
+static void put_chunks(struct flat_builder *flat, const struct draft_chunks *chunks)
+{
+	size_t base = flat->gathered.n;
+	uint32_t vector;
+
+	flat_builder_reserve(flat, chunks->n_chunks * (CHUNK_BYTES + 4 * chunks->n_dims));
+	for (size_t i = 0; i < chunks->n_chunks; i++) {
 		uint32_t n;
 		const uint32_t *coords = chunk_coords(chunks, i, &n);
 
-		r = handles_push(&e->handles, flat_put_numbers_table(&e->flat, coords, n), e->err);
+		flat_gather(flat, flat_put_numbers_table(flat, coords, n));
 	}
-	vector = put_gathered(e, base);
-	if (r < 0)
-		return r;
-	flat_table_begin(&e->flat);
-	flat_add_offset(&e->flat, CHUNKS_CHUNKS, vector);
-	flat_add(&e->flat, CHUNKS_NODE_ID, chunks->node.bytes, sizeof(chunks->node.bytes), 1);
-	return handles_push(&e->handles, flat_table_end(&e->flat), e->err);
+	vector = flat_put_gathered(flat, base);
+	flat_table_begin(flat);
+	flat_add_offset(flat, CHUNKS_CHUNKS, vector);
+	flat_add(flat, CHUNKS_NODE_ID, chunks->node.bytes, sizeof(chunks->node.bytes), 1);
+	flat_gather(flat, flat_table_end(flat));
 }
 
-static int put_move(struct encoder *e, const struct txlog_move *move)
+static void put_move(struct flat_builder *flat, const struct txlog_move *move)
 {
-	uint32_t from = flat_put_string(&e->flat, move->from);
-	uint32_t to = flat_put_string(&e->flat, move->to);
+	uint32_t from = flat_put_string(flat, move->from);
+	uint32_t to = flat_put_string(flat, move->to);
 
-	flat_table_begin(&e->flat);
-	flat_add_offset(&e->flat, MOVE_FROM, from);
-	flat_add_offset(&e->flat, MOVE_TO, to);
-	flat_add(&e->flat, MOVE_NODE_ID, move->node.bytes, sizeof(move->node.bytes), 1);
-	flat_add_u8(&e->flat, MOVE_TYPE, (uint8_t)move->type);
-	return handles_push(&e->handles, flat_table_end(&e->flat), e->err);
+	flat_table_begin(flat);
+	flat_add_offset(flat, MOVE_FROM, from);
+	flat_add_offset(flat, MOVE_TO, to);
+	flat_add(flat, MOVE_NODE_ID, move->node.bytes, sizeof(move->node.bytes), 1);
+	flat_add_u8(flat, MOVE_TYPE, (uint8_t)move->type);
+	flat_gather(flat, flat_table_end(flat));
 }
 
-static int put_log(struct encoder *e, const struct txlog_draft *draft, uint32_t *ret_root)
+static uint32_t put_log(struct flat_builder *flat, const struct txlog_draft *draft)
 {
 	uint32_t lists[TXLOG_N_LISTS], chunks, moves;
-	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < draft->n_chunks; i++)
-		r = put_chunks(e, &draft->chunks[i]);
-	chunks = put_gathered(e, 0);
-	for (uint32_t i = 0; r == 0 && i < draft->n_moves; i++)
-		r = put_move(e, &draft->moves[i]);
-	moves = put_gathered(e, 0);
-	if (r < 0)
-		return r;
+	for (uint32_t i = 0; i < draft->n_chunks; i++)
+		put_chunks(flat, &draft->chunks[i]);
+	chunks = flat_put_gathered(flat, 0);
+	for (uint32_t i = 0; i < draft->n_moves; i++)
+		put_move(flat, &draft->moves[i]);
+	moves = flat_put_gathered(flat, 0);
 	for (unsigned int i = 0; i < TXLOG_N_LISTS; i++)
-		lists[i] = flat_put_vector(&e->flat, draft->lists[i].ids, draft->lists[i].n,
+		lists[i] = flat_put_vector(flat, draft->lists[i].ids, draft->lists[i].n,
 					   sizeof(struct id8), 1);
-	flat_table_begin(&e->flat);
+	flat_table_begin(flat);
 	for (unsigned int i = 0; i < TXLOG_N_LISTS; i++)
-		flat_add_offset(&e->flat, LOG_LISTS + i, lists[i]);
-	flat_add_offset(&e->flat, LOG_CHUNKS, chunks);
-	flat_add_offset(&e->flat, LOG_MOVES, moves);
-	flat_add(&e->flat, LOG_ID, draft->id.bytes, sizeof(draft->id.bytes), 1);
-	*ret_root = flat_table_end(&e->flat);
-	return 0;
+		flat_add_offset(flat, LOG_LISTS + i, lists[i]);
+	flat_add_offset(flat, LOG_CHUNKS, chunks);
+	flat_add_offset(flat, LOG_MOVES, moves);
+	flat_add(flat, LOG_ID, draft->id.bytes, sizeof(draft->id.bytes), 1);
+	return flat_table_end(flat);
 }
 
 int txlog_encode(const struct txlog_draft *draft, struct buf *out, struct error *err)
 {
-	struct encoder e = {.flat = FLAT_BUILDER_INIT, .err = err};
-	uint32_t root;
+	CLEANUP(flat_builder_done) struct flat_builder flat = FLAT_BUILDER_INIT;
 	int r;
 
 	r = check_draft(draft, err);
-	if (r == 0)
-		r = put_log(&e, draft, &root);
-	if (r == 0)
-		r = flat_builder_end(&e.flat, root, out, err);
-	flat_builder_done(&e.flat);
-	handles_done(&e.handles);
-	return r;
+	return r < 0 ? r : flat_builder_end(&flat, put_log(&flat, draft), out, err);
 }

@@ -75,7 +75,7 @@ struct draft_chunks {
 	/*
 	 * Coordinates in the order of indices, without repetition: either all at @coords, @n_dims
 	 * each, or asked for one by one and in order: @next lends those of chunk @i until the next
-	 * call.
+	 * call, and @n_dims is what most of them have, so that memory is taken once.
 	 */
 	uint32_t n_dims;
 	const uint32_t *coords;

@@ -58,7 +58,7 @@ int metadata_items_encode(enum spec spec, const struct json *object, struct aren
 			  struct metadata_items *out, struct error *err)
 {
 	CLEANUP(json_members_done) struct json_members members = {0};
-	struct metadata_item item;
+	struct metadata_item item = {0};
 	int r = 0;
 
 	if (object && object->type != JSON_OBJECT)

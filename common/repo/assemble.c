@@ -384,6 +384,7 @@ static int logging_add_edit(struct logging *logging, struct edit *edit, struct e
 		return r;
 	logging->chunks[logging->n_chunks] = (struct draft_chunks){
 		.node = edit->id,
+		.n_dims = edit->n_dims,
 		.n_chunks = edit->chunks.n,
 		.next = ordered_next,
 		.argument = &logging->ordered[logging->n_chunks],

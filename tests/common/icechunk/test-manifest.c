@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icechunk/manifest.h"
 
+#include "base/pool.h"
 #include "base/text.h"
 #include "test.h"
 
@@ -352,6 +353,32 @@ static void test_memory_of_the_builder(void **state)
 	assert_true(out.size < 64 * n);
 }
 
+static int look_up_all(void *argument, size_t thread, struct error *ret_err)
+{
+	const struct manifest *manifest = argument;
+	struct manifest_array array;
+	struct chunk_ref ref;
+	int r = 0;
+
+	manifest_find_array(manifest, &node_a, &array);
+	for (uint32_t i = 0; r == 0 && i < array.n_refs; i++) {
+		uint32_t index = (i * 7 + (uint32_t)thread) % array.n_refs;
+
+		r = manifest_find(manifest, &array, &index, 1, NULL, &ref, ret_err);
+	}
+	return r;
+}
+
+/* For the thread sanitizer: one manifest, dictionary included, serves all threads. */
+static void test_lookups_from_several_threads(void **state)
+{
+	CLEANUP(manifest_freep)
+	struct manifest *manifest = build_many(&MANIFEST_OPTIONS_DEFAULT, 1500, 3);
+
+	(void)state;
+	assert_ok(parallel_for(4, 8, look_up_all, manifest, &err), &err);
+}
+
 static void test_equal_references_give_equal_files(void **state)
 {
 	struct envelope_options options = {SPEC_2, 3, 0};
@@ -423,6 +450,7 @@ int main(void)
 		cmocka_unit_test(test_long_locations_stay_plain),
 		cmocka_unit_test(test_shared_texts_are_stored_once),
 		cmocka_unit_test(test_memory_of_the_builder),
+		cmocka_unit_test(test_lookups_from_several_threads),
 		cmocka_unit_test(test_equal_references_give_equal_files),
 		cmocka_unit_test(test_refuses_what_readers_refuse),
 	};
