@@ -34,6 +34,19 @@ static void widen(const uint8_t *bytes, size_t size, size_t n, uint32_t *x)
 	}
 }
 
+/*
+ * What libaec would refuse or divide by.  The restricted options are for at most 4 bits; up to 8
+ * libaec refuses them too, but leaks.
+ */
+static bool are_sane(const struct aec_stream *stream)
+{
+	bool restricted = stream->flags & AEC_RESTRICTED;
+	unsigned int bits = stream->bits_per_sample;
+
+	return bits >= 1 && bits <= 32 && stream->block_size > 0 && stream->rsi > 0 &&
+	       stream->rsi <= 4096 && !(restricted && bits > 4 && bits <= 8);
+}
+
 static int start(const struct grib_message *m, struct aec_stream *stream, struct error *err)
 {
 	struct slice s5 = m->section[5];
@@ -49,8 +62,7 @@ static int start(const struct grib_message *m, struct aec_stream *stream, struct
 	};
 	if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 		stream->flags |= AEC_DATA_MSB;
-	if (stream->bits_per_sample > 32 || stream->block_size == 0 || stream->rsi == 0 ||
-	    stream->rsi > 4096 || aec_decode_init(stream) != AEC_OK)
+	if (!are_sane(stream) || aec_decode_init(stream) != AEC_OK)
 		return error_set(err, ERR_FORMAT,
 				 "section 5 at offset %zu: CCSDS parameters that libaec refuses",
 				 grib_section_offset(m, 5));
