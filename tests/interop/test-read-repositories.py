@@ -3,20 +3,27 @@
 
 import os
 import pathlib
-
-import icechunk
+import urllib.parse
 
 import peer
 import repositories
 
-KINDS = {"virtual": "virtual", "native": "native", "inline": "inline"}
+# Another writer put two arrays into one manifest, and one of them has moved on since: the number
+# of references that the snapshot tells for the manifest is more than the other array has.
+SHARED_MANIFESTS = ("opslog-v2",)
+
+# The package cannot read back a location that it wrote here, see the data's own README.
+UNREADABLE = ("features-v2",)
 
 
 class ReadRepositories(peer.Case):
     def compare(self, url, repository):
         """Everything that both tell about the repository, at every branch and tag."""
         info = peer.run_json("repo", "info", url)
-        branches = {name: repository.lookup_branch(name) for name in repository.list_branches()}
+        # On local files the package lists branches of specification 1 by their folders.
+        names = [urllib.parse.unquote(name) if info["spec_version"] == 1 else name
+                 for name in repository.list_branches()]
+        branches = {name: repository.lookup_branch(name) for name in names}
         tags = {name: repository.lookup_tag(name) for name in repository.list_tags()}
         self.assertEqual(info["spec_version"], repository.spec_version.value
                          if hasattr(repository.spec_version, "value") else repository.spec_version)
@@ -48,6 +55,9 @@ class ReadRepositories(peer.Case):
     def compare_snapshot(self, url, repository, session, option, name):
         ours = peer.run_json("repo", "ls", url, option, name)
         theirs = list(repositories.nodes(repository, session))
+        if url.name in SHARED_MANIFESTS:
+            for node in theirs:
+                node.pop("n_refs", None)
         self.assertEqual([{key: node[key] for key in other} for node, other in zip(ours, theirs)],
                          theirs)
         self.assertEqual(len(ours), len(theirs))
@@ -63,8 +73,8 @@ class ReadRepositories(peer.Case):
         indices = repositories.coordinates(session, path)
         self.assertEqual([tuple(reference["index"]) for reference in ours], indices)
         for reference in [*ours[:12], *ours[-3:]]:
-            kind = session.chunk_type(path, reference["index"]).name.lower()
-            self.assertEqual(reference["kind"], KINDS[kind])
+            kind = str(session.chunk_type(path, reference["index"]))
+            self.assertEqual(f"ChunkType.{reference['kind']}", kind)
             if reference["kind"] != "virtual":
                 key = repositories.chunk_key(path, reference["index"])
                 data = peer.run("repo", "cat", url, key, option, name)
@@ -96,14 +106,9 @@ class ReadRepositories(peer.Case):
                          for path in pathlib.Path(data, "icechunk").glob(pattern))
         self.assertTrue(folders)
         for folder in folders:
-            with self.subTest(folder=folder.name):
-                try:
-                    repository = peer.open_repository(folder)
-                except icechunk.IcechunkError as error:
-                    # What the package itself cannot open proves nothing about us.
-                    print(f"{folder.name}: icechunk: {str(error).splitlines()[0]}")
-                    continue
-                self.compare(folder, repository)
+            if folder.name not in UNREADABLE:
+                with self.subTest(folder=folder.name):
+                    self.compare(folder, peer.open_repository(folder))
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ class WriteRepositories(peer.Case):
                 "store": {"s3": {"region": "us-east-1", "endpoint_url": None, "anonymous": True,
                                  "allow_http": False, "force_path_style": False}}}},
             "manifest": {"splitting": {"split_sizes": [
-                [{"name_matches": {"regex": "split"}}, [{"condition": {"axis": 0},
+                [{"name_matches": {"regex": "split"}}, [{"condition": {"Axis": 0},
                                                          "num_chunks": 2}]]]}},
         }))
         peer.run("repo", "init", url, "--spec", spec, "--config", configuration)
