@@ -116,7 +116,7 @@ def kill_mount(daemon, folder):
     """Kills refmtfs with all that it started, and takes the dead mount away."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(daemon.pid, signal.SIGKILL)
-    daemon.communicate()
+    daemon.wait()
     subprocess.run(["fusermount3", "-u", "-z", str(folder)], stderr=subprocess.DEVNULL)
 
 
@@ -133,10 +133,12 @@ def mounted(url, folder, *options):
         except subprocess.TimeoutExpired:
             kill_mount(daemon, folder)
             raise AssertionError("refmtfs did not end on SIGTERM")
+    still_there = os.path.ismount(folder)
+    kill_mount(daemon, folder)
     if daemon.returncode != 0:
         raise AssertionError(f"refmtfs: exit status {daemon.returncode}: {errors.decode()[-3000:]}")
-    if os.path.ismount(folder):
-        raise AssertionError("the mount is still there")
+    if still_there:
+        raise AssertionError("the mount was still there")
 
 
 def wait_for(condition, what, seconds=60):
