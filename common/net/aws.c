@@ -300,10 +300,12 @@ static int aws_ask_metadata(const struct http_site *site, const char *host, stru
 	snprintf(url, sizeof(url), "%s/latest/meta-data/iam/security-credentials/", host);
 	if (r == 0)
 		r = aws_ask(site, "GET", url, &headers, &role, err);
+	if (r == 0 && !buf_text(&role, err))
+		r = ERR_MEMORY;
 	if (r != 0)
 		return r;
 	snprintf(url, sizeof(url), "%s/latest/meta-data/iam/security-credentials/%.*s", host,
-		 (int)strcspn(buf_text(&role, err), "\r\n"), (const char *)role.data);
+		 (int)strcspn((const char *)role.data, "\r\n"), (const char *)role.data);
 	return aws_ask(site, "GET", url, &headers, document, err);
 }
 

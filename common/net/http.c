@@ -791,12 +791,18 @@ const char *http_header(const struct http_answer *answer, const char *name)
 	return attempt_header(&answer->attempt, name);
 }
 
+int64_t http_date_time(const char *text)
+{
+	time_t date = curl_getdate(text, NULL);
+
+	return date > 0 ? date * TIME_SECOND : 0;
+}
+
 int64_t http_header_time(const struct http_answer *answer, const char *name)
 {
 	const char *text = http_header(answer, name);
-	time_t date = text ? curl_getdate(text, NULL) : -1;
 
-	return date > 0 ? date * TIME_SECOND : 0;
+	return text ? http_date_time(text) : 0;
 }
 
 int http_status_error(int status, const char *detail, struct error *err)

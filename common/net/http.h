@@ -86,6 +86,9 @@ const char *http_header(const struct http_answer *answer, const char *name);
 /* Time of a header in microseconds since 1970, 0 if there is none. */
 int64_t http_header_time(const struct http_answer *answer, const char *name);
 
+/* Microseconds since 1970 of an HTTP date, 0 for what is none. */
+int64_t http_date_time(const char *text);
+
 /*
  * The error that a status means which nobody expected: DENIED for 401 and 403, ABSENT for 404 and
  * 410, CHANGED for 412, FORMAT for 416, THROTTLED for 429, else NETWORK.  @detail (may be NULL)

@@ -11,6 +11,8 @@
 #include "net/lane.h"
 #include "store/check.h"
 
+enum { CLOUD_LIST_TRIES = 3 };
+
 int write_id_new(struct write_id *ret_id, struct error *err)
 {
 	uint8_t b[16];
@@ -121,50 +123,171 @@ static int cloud_take_body(struct http_answer *answer, struct buf *out, struct e
 	return 0;
 }
 
+static int cloud_describe(const struct http_answer *answer, const struct store_condition *condition,
+			  struct store_info *ret_info, struct error *err)
+{
+	cloud_info(answer, ret_info);
+	return store_check_condition(condition, ret_info, err);
+}
+
+static int cloud_take_answer(const struct cloud_dialect *dialect, struct http_answer *answer,
+			     const struct store_condition *condition, struct buf *out,
+			     struct store_info *ret_info, struct error *err)
+{
+	struct store_info info;
+	int status = answer->attempt.status;
+	int r;
+
+	if (status == 412 || status == 304)
+		return error_set(err, ERR_CHANGED, "the object is not the one recorded (HTTP %d)",
+				 status);
+	if (status != 200 && status != 206)
+		return dialect->explain(dialect->argument, answer, err);
+	r = (dialect->describe ? dialect->describe : cloud_describe)(answer, condition, &info, err);
+	if (r == 0)
+		r = cloud_take_body(answer, out, err);
+	if (r == 0 && ret_info)
+		*ret_info = info;
+	return r;
+}
+
 int cloud_get(const struct http_site *site, const char *url, uint64_t offset, uint64_t length,
 	      const struct store_condition *condition, struct buf *out, struct store_info *ret_info,
-	      cloud_explain explain, void *argument, struct error *err)
+	      const struct cloud_dialect *dialect, struct error *err)
 {
 	CLEANUP(http_lines_free) struct http_lines headers = {0};
 	CLEANUP(http_answer_done) struct http_answer answer = {0};
-	bool whole = offset == 0 && length == STORE_TO_END;
 	struct http_request request = {
 		.method = "GET",
 		.url = url,
 		.headers = &headers,
-		.ranged = !whole,
+		.ranged = offset != 0 || length != STORE_TO_END,
 		.offset = offset,
 		.length = length,
 		.hedge = true,
 		.redirects = site->sign ? 0 : 5,
-		.answer_max = out->max - out->size,
+		/* 0 would mean the default. */
+		.answer_max = out->max > out->size ? out->max - out->size : 1,
 	};
-	struct store_info info;
 	uint64_t end;
-	int r;
+	int r = 0;
 
 	if (length != STORE_TO_END && __builtin_add_overflow(offset, length, &end))
 		return error_set(err, ERR_FORMAT, "the range ends beyond all objects");
-	/* An answer_max of 0 means the default. */
-	if (!request.answer_max)
-		request.answer_max = 1;
-	r = cloud_add_condition(condition, &headers, err);
+	if (!dialect->no_if_match)
+		r = cloud_add_condition(condition, &headers, err);
 	if (r == 0)
 		r = http_call(site, &request, &answer, err);
-	if (r < 0)
+	return r < 0 ? r : cloud_take_answer(dialect, &answer, condition, out, ret_info, err);
+}
+
+int cloud_get_nothing(struct store *store, const char *key, uint64_t offset,
+		      const struct store_condition *condition, struct store_info *ret_info,
+		      struct error *err)
+{
+	struct store_info info;
+	uint64_t length = 0;
+	int r = store->ops->head(store, key, &info, err);
+
+	if (r != 0)
 		return r;
-	if (answer.attempt.status == 412 || answer.attempt.status == 304)
-		return error_set(err, ERR_CHANGED, "the object is not the one recorded (HTTP %d)",
-				 answer.attempt.status);
-	if (answer.attempt.status != 200 && answer.attempt.status != 206)
-		return explain(argument, &answer, err);
-	cloud_info(&answer, &info);
 	r = store_check_condition(condition, &info, err);
 	if (r == 0)
-		r = cloud_take_body(&answer, out, err);
+		r = store_check_range(offset, &length, info.size, err);
 	if (r == 0 && ret_info)
 		*ret_info = info;
 	return r;
+}
+
+int cloud_take_version(const struct http_answer *answer, struct version *ret_version,
+		       struct error *err)
+{
+	const char *etag = http_header(answer, "etag");
+
+	if (!etag || strlen(etag) >= sizeof(ret_version->text))
+		return error_set(err, ERR_FORMAT, "answer without a usable ETag");
+	snprintf(ret_version->text, sizeof(ret_version->text), "%s", etag);
+	return 0;
+}
+
+void cloud_page_done(struct cloud_page *page)
+{
+	for (size_t i = 0; i < page->items.n; i++)
+		free(page->items.items[i].key);
+	cloud_items_done(&page->items);
+	free(page->token);
+	*page = (struct cloud_page){0};
+}
+
+int cloud_page_add(struct cloud_page *page, struct cloud_item item, struct error *err)
+{
+	int r;
+
+	if (!item.key)
+		return error_set(err, ERR_FORMAT, "a listing with an entry without a key");
+	r = cloud_items_push(&page->items, item, err);
+	if (r < 0)
+		free(item.key);
+	return r;
+}
+
+static int cloud_show_page(const char *root, const struct cloud_page *page, store_list_fn each,
+			   void *argument, struct error *err)
+{
+	for (size_t i = 0; i < page->items.n; i++) {
+		const struct cloud_item *item = &page->items.items[i];
+		struct store_entry entry = {.is_prefix = item->is_prefix, .info = item->info};
+		int r;
+
+		if (!text_starts(item->key, root))
+			return error_set(err, ERR_FORMAT, "a listing with '%s', not asked for",
+					 item->key);
+		entry.key = item->key + strlen(root);
+		/* The marker of the folder itself is no object of ours. */
+		if (!entry.key[0])
+			continue;
+		r = each(argument, &entry, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* A garbled page is as likely a passing fault as a broken connection. */
+static int cloud_try_page(struct store *store, cloud_load_page load, const char *prefix,
+			  bool delimiter, const char *token, struct cloud_page *page,
+			  struct error *err)
+{
+	int r = ERR_FORMAT;
+
+	for (int i = 0; i < CLOUD_LIST_TRIES && r == ERR_FORMAT; i++) {
+		cloud_page_done(page);
+		r = load(store, prefix, delimiter, token, page, err);
+	}
+	return r;
+}
+
+int cloud_list(struct store *store, const char *root, cloud_load_page load, const char *prefix,
+	       bool delimiter, store_list_fn each, void *argument, struct error *err)
+{
+	CLEANUP(freep) char *whole = text_printf(err, "%s%s", root, prefix);
+	CLEANUP(freep) char *token = NULL;
+
+	if (!whole)
+		return ERR_MEMORY;
+	for (;;) {
+		CLEANUP(cloud_page_done) struct cloud_page page = {0};
+		int r = cloud_try_page(store, load, whole, delimiter, token, &page, err);
+
+		if (r == 0)
+			r = cloud_show_page(root, &page, each, argument, err);
+		if (r < 0 || !page.token || !page.token[0])
+			return r;
+		if (token && strcmp(token, page.token) == 0)
+			return error_set(err, ERR_FORMAT, "a listing that goes round in a circle");
+		free(token);
+		token = TAKE(page.token);
+	}
 }
 
 char *cloud_prefix(const char *path, struct error *err)

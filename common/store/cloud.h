@@ -7,6 +7,7 @@
  * Threads: any.
  */
 
+#include "base/vec.h"
 #include "net/http.h"
 #include "store/store.h"
 
@@ -28,16 +29,65 @@ void cloud_info(const struct http_answer *answer, struct store_info *ret_info);
 int cloud_add_condition(const struct store_condition *condition, struct http_lines *headers,
 			struct error *err);
 
+/* How one kind of store words its answers. */
+struct cloud_dialect {
+	/*
+	 * Turns an answer that is no success into an error, STORE_ABSENT, or an outcome that the
+	 * driver knows.
+	 */
+	int (*explain)(void *argument, const struct http_answer *answer, struct error *err);
+	/*
+	 * Fills in what the answer says of the object and compares it with @condition; NULL: ETag
+	 * and Last-Modified.
+	 */
+	int (*describe)(const struct http_answer *answer, const struct store_condition *condition,
+			struct store_info *ret_info, struct error *err);
+	void *argument;
+	bool no_if_match; /* recorded ETags are not those of this protocol */
+};
+
 /*
- * A read: sets range, hedging and ceiling of @request, calls, and deals with what all stores
- * mean alike: 404 and 410 are STORE_ABSENT, 304 and 412 ERR_CHANGED, the recorded validators are
- * compared with the answer too, the bytes go to @out.  What else the store says is left to
- * @explain, which turns an unexpected answer into an error or STORE_ABSENT.
+ * A read: range, hedging and ceiling as they should be, 304 and 412 are ERR_CHANGED, recorded
+ * validators are compared with the answer too, the bytes go to @out.
  */
-typedef int (*cloud_explain)(void *argument, const struct http_answer *answer, struct error *err);
 int cloud_get(const struct http_site *site, const char *url, uint64_t offset, uint64_t length,
 	      const struct store_condition *condition, struct buf *out, struct store_info *ret_info,
-	      cloud_explain explain, void *argument, struct error *err);
+	      const struct cloud_dialect *dialect, struct error *err);
+
+/* A read of no bytes, but of an object that is there and long enough. */
+int cloud_get_nothing(struct store *store, const char *key, uint64_t offset,
+		      const struct store_condition *condition, struct store_info *ret_info,
+		      struct error *err);
+
+/* Takes the ETag as the new version.  ERR_FORMAT if there is none. */
+int cloud_take_version(const struct http_answer *answer, struct version *ret_version,
+		       struct error *err);
+
+/* An entry of a listing and a page of them. */
+struct cloud_item {
+	char *key;
+	bool is_prefix;
+	struct store_info info;
+};
+
+DEFINE_VEC(cloud_items, struct cloud_item);
+
+struct cloud_page {
+	struct cloud_items items;
+	char *token; /* where the next page begins, NULL or "" at the end */
+};
+
+void cloud_page_done(struct cloud_page *page);
+/* Takes over the key, also when it fails. */
+int cloud_page_add(struct cloud_page *page, struct cloud_item item, struct error *err);
+
+/* Loads one page: @prefix is the whole one, @token NULL at first.  ERR_FORMAT is tried again. */
+typedef int (*cloud_load_page)(struct store *store, const char *prefix, bool delimiter,
+			       const char *token, struct cloud_page *page, struct error *err);
+
+/* Lists below @root ("" or ending in '/'), page by page. */
+int cloud_list(struct store *store, const char *root, cloud_load_page load, const char *prefix,
+	       bool delimiter, store_list_fn each, void *argument, struct error *err);
 
 /* ETag without quotes and weak marks, as it goes into conditions that want it bare. */
 struct slice cloud_bare_etag(const char *etag);

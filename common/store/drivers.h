@@ -28,6 +28,13 @@ int store_memory_open(const char *name, struct store **ret_store, struct error *
 int store_s3_new(const char *url, const struct store_options *options, struct store **ret_store,
 		 struct error *err);
 
+/* gs://bucket/prefix through the JSON API. */
+int store_gcs_new(const char *url, const struct store_options *options, struct store **ret_store,
+		  struct error *err);
+/* az://account/container/prefix, or az://container/prefix where the account is known. */
+int store_azure_new(const char *url, const struct store_options *options, struct store **ret_store,
+		    struct error *err);
+
 /*
  * A web server, read only.  Keys are names, percent-encoded on the way; with @as_stored they are
  * the path and query of a URL as they stand, only illegal bytes are escaped.  A query of @url

@@ -9,16 +9,15 @@
 #include "base/pool.h"
 #include "base/text.h"
 #include "base/time.h"
-#include "base/vec.h"
 #include "net/aws.h"
 #include "net/http.h"
 #include "net/lane.h"
 #include "net/sigv4.h"
 #include "net/url.h"
 #include "net/xml.h"
-#include "store/check.h"
 #include "store/cloud.h"
 #include "store/drivers.h"
+#include "store/explain.h"
 
 enum {
 	S3_PUT_MAX = 16 * 1024 * 1024, /* larger objects go in parts */
@@ -27,7 +26,6 @@ enum {
 	S3_PARTS_AT_ONCE = 4,
 	S3_BATCH = 1000, /* keys of one request to delete */
 	S3_PAGE_MAX = 16 * 1024 * 1024,
-	S3_LIST_TRIES = 3,
 	S3_REGION_MAX = 64,
 };
 
@@ -38,6 +36,8 @@ struct store_s3 {
 	char *bucket;
 	char *prefix;	/* "" or ending in '/' */
 	char *endpoint; /* origin and perhaps a path, no final '/'; NULL: Amazon's by region */
+	char *profile;	/* that was asked for, NULL */
+	const char *endpoint_source, *region_source; /* for people */
 	bool path_style;
 	bool requester_pays;
 	struct keyring *keyring; /* NULL: anonymous */
@@ -320,25 +320,6 @@ static int s3_explain(void *argument, const struct http_answer *answer, struct e
 static int s3_head(struct store *store, const char *key, struct store_info *ret_info,
 		   struct error *err);
 
-/* Nothing is asked for: but of an object that is there and long enough. */
-static int s3_get_nothing(struct store *store, const char *key, uint64_t offset,
-			  const struct store_condition *condition, struct store_info *ret_info,
-			  struct error *err)
-{
-	struct store_info info;
-	uint64_t length = 0;
-	int r = s3_head(store, key, &info, err);
-
-	if (r != 0)
-		return r;
-	r = store_check_condition(condition, &info, err);
-	if (r == 0)
-		r = store_check_range(offset, &length, info.size, err);
-	if (r == 0 && ret_info)
-		*ret_info = info;
-	return r;
-}
-
 struct s3_reader {
 	struct store_s3 *self;
 	bool again; /* the region was wrong */
@@ -362,17 +343,18 @@ static int s3_get(struct store *store, const char *key, uint64_t offset, uint64_
 {
 	struct store_s3 *self = s3(store);
 	struct s3_reader reader = {.self = self};
+	const struct cloud_dialect dialect = {.explain = s3_explain_get, .argument = &reader};
 	int r;
 
 	if (length == 0)
-		return s3_get_nothing(store, key, offset, condition, ret_info, err);
+		return cloud_get_nothing(store, key, offset, condition, ret_info, err);
 	do {
 		CLEANUP(freep) char *url = s3_url(self, key, NULL, err);
 
 		if (!url)
 			return ERR_MEMORY;
-		r = cloud_get(&self->site, url, offset, length, condition, out, ret_info,
-			      s3_explain_get, &reader, err);
+		r = cloud_get(&self->site, url, offset, length, condition, out, ret_info, &dialect,
+			      err);
 	} while (r == STORE_CHANGED && reader.again);
 	if (r == 0)
 		self->bucket_seen = true;
@@ -430,17 +412,6 @@ static int s3_head(struct store *store, const char *key, struct store_info *ret_
 
 /* --- writing --- */
 
-static int s3_take_version(const struct http_answer *answer, struct version *ret_version,
-			   struct error *err)
-{
-	const char *etag = http_header(answer, "etag");
-
-	if (!etag || strlen(etag) >= sizeof(ret_version->text))
-		return error_set(err, ERR_FORMAT, "answer without a usable ETag");
-	snprintf(ret_version->text, sizeof(ret_version->text), "%s", etag);
-	return 0;
-}
-
 /* A write, and what it demands. */
 struct s3_write {
 	const char *key;
@@ -487,7 +458,7 @@ static int s3_read_back(struct store_s3 *self, const struct s3_write *write,
 	id = http_header(&answer, "x-amz-meta-icechunk_write_id");
 	if (!id || strcmp(id, write->id.text) != 0)
 		return STORE_CHANGED;
-	return ret_version ? s3_take_version(&answer, ret_version, err) : 0;
+	return ret_version ? cloud_take_version(&answer, ret_version, err) : 0;
 }
 
 /* What the answer to a write means: 0, STORE_CHANGED or an error. */
@@ -500,7 +471,7 @@ static int s3_write_answer(struct store_s3 *self, const struct s3_write *write,
 
 	code = s3_code(&answer->attempt);
 	if (status < 300 && !code)
-		return ret_version ? s3_take_version(answer, ret_version, err) : 0;
+		return ret_version ? cloud_take_version(answer, ret_version, err) : 0;
 	if (status == 404 && code && strcmp(code, "NoSuchBucket") == 0)
 		return error_set(err, ERR_ABSENT, "there is no bucket '%s'", self->bucket);
 	if (write->conditional && (status == 412 || status == 409 || status == 404 ||
@@ -621,7 +592,7 @@ static int s3_send_part(void *argument, size_t i, struct error *err)
 		return r;
 	if (answer.attempt.status != 200)
 		return s3_error(&answer, err);
-	return s3_take_version(&answer, &upload->etags[i], err);
+	return cloud_take_version(&answer, &upload->etags[i], err);
 }
 
 static void s3_abort_upload(struct s3_upload *upload)
@@ -906,50 +877,26 @@ static int s3_remove_many(struct store *store, const char *const *keys, size_t n
 
 /* --- listing --- */
 
-struct s3_item {
-	char *key;
-	bool is_prefix;
-	struct store_info info;
-};
-
-DEFINE_VEC(s3_items, struct s3_item);
-
 struct s3_page {
-	struct s3_items items;
-	struct s3_item next; /* being read */
+	struct cloud_page *page;
+	struct cloud_item next; /* being read */
 	bool encoded, truncated, complete;
-	char *token;
 };
-
-static void s3_page_done(struct s3_page *page)
-{
-	for (size_t i = 0; i < page->items.n; i++)
-		free(page->items.items[i].key);
-	s3_items_done(&page->items);
-	free(page->next.key);
-	free(page->token);
-}
-
-static int s3_page_push(struct s3_page *page, bool is_prefix, struct error *err)
-{
-	struct s3_item item = page->next;
-	int r;
-
-	item.is_prefix = is_prefix;
-	page->next = (struct s3_item){0};
-	if (!item.key)
-		return error_set(err, ERR_FORMAT, "a listing with an entry without a key");
-	r = s3_items_push(&page->items, item, err);
-	if (r < 0)
-		free(item.key);
-	return r;
-}
 
 static int s3_replace_text(char **text, const char *with, struct error *err)
 {
 	free(*text);
 	*text = text_dup(with, err);
 	return *text ? 0 : ERR_MEMORY;
+}
+
+static int s3_page_push(struct s3_page *page, bool is_prefix, struct error *err)
+{
+	struct cloud_item item = page->next;
+
+	item.is_prefix = is_prefix;
+	page->next = (struct cloud_item){0};
+	return cloud_page_add(page->page, item, err);
 }
 
 static int s3_page_element(void *argument, const char *path, const char *text, struct error *err)
@@ -978,7 +925,7 @@ static int s3_page_element(void *argument, const char *path, const char *text, s
 	if (strcmp(name, "/IsTruncated") == 0)
 		page->truncated = strcasecmp(text, "true") == 0;
 	if (strcmp(name, "/NextContinuationToken") == 0)
-		return s3_replace_text(&page->token, text, err);
+		return s3_replace_text(&page->page->token, text, err);
 	return 0;
 }
 
@@ -992,26 +939,31 @@ static int s3_decode_key(char **key, struct error *err)
 		if (*c == '+')
 			*c = ' ';
 	r = text_percent_decode(slice_text(*key), &plain, err);
-	if (r == 0)
-		r = s3_replace_text(key, buf_text(&plain, err), err);
-	return r;
+	if (r == 0 && !buf_text(&plain, err))
+		r = ERR_MEMORY;
+	return r < 0 ? r : s3_replace_text(key, (const char *)plain.data, err);
 }
 
-static int s3_page_read(struct s3_page *page, struct slice body, struct error *err)
+static int s3_page_read(struct s3_page *reader, struct slice body, struct error *err)
 {
-	int r = xml_parse(body, s3_page_element, page, err);
+	struct cloud_page *page = reader->page;
+	int r = xml_parse(body, s3_page_element, reader, err);
 
-	if (r == 0 && !page->complete)
+	free(reader->next.key);
+	if (r == 0 && !reader->complete)
 		r = error_set(err, ERR_FORMAT, "a listing that is not one");
-	if (r == 0 && page->truncated && (!page->token || !page->token[0]))
+	if (r == 0 && reader->truncated && (!page->token || !page->token[0]))
 		r = error_set(err, ERR_FORMAT, "a listing that goes on but does not say where");
-	for (size_t i = 0; page->encoded && i < page->items.n && r == 0; i++)
+	for (size_t i = 0; reader->encoded && i < page->items.n && r == 0; i++)
 		r = s3_decode_key(&page->items.items[i].key, err);
+	if (r == 0 && !reader->truncated) {
+		free(page->token);
+		page->token = NULL;
+	}
 	return r < 0 ? error_prefix(err, "the store's answer") : 0;
 }
 
-static char *s3_list_query(struct store_s3 *self, const char *prefix, bool delimiter,
-			   const char *token, struct error *err)
+static char *s3_list_query(const char *prefix, bool delimiter, const char *token, struct error *err)
 {
 	CLEANUP(buf_done) struct buf query = BUF_INIT(1 << 17);
 	int r = 0;
@@ -1027,21 +979,24 @@ static char *s3_list_query(struct store_s3 *self, const char *prefix, bool delim
 		r = buf_printf(&query, err, "%sencoding-type=url&list-type=2&prefix=",
 			       delimiter ? "delimiter=%2F&" : "");
 	if (r == 0)
-		r = text_percent_encode(slice_text(self->prefix), S3_KEEP, &query, err);
-	if (r == 0)
 		r = text_percent_encode(slice_text(prefix), S3_KEEP, &query, err);
 	return r < 0 ? NULL : slice_dup(buf_slice(&query), err);
 }
 
-static int s3_ask_page(struct store_s3 *self, const char *query, struct s3_page *page,
-		       struct error *err)
+static int s3_load_page(struct store *store, const char *prefix, bool delimiter, const char *token,
+			struct cloud_page *page, struct error *err)
 {
+	struct store_s3 *self = s3(store);
 	CLEANUP(http_lines_free) struct http_lines headers = {0};
 	CLEANUP(http_answer_done) struct http_answer answer = {0};
+	CLEANUP(freep) char *query = s3_list_query(prefix, delimiter, token, err);
 	struct s3_call call = {
 		.method = "GET", .query = query, .headers = &headers, .answer_max = S3_PAGE_MAX};
+	struct s3_page reader = {.page = page};
 	int r;
 
+	if (!query)
+		return ERR_MEMORY;
 	r = s3_add_payer(self, &headers, err);
 	if (r == 0)
 		r = s3_call(self, &call, &answer, err);
@@ -1051,73 +1006,14 @@ static int s3_ask_page(struct store_s3 *self, const char *query, struct s3_page 
 		return error_set(err, ERR_ABSENT, "there is no bucket '%s'", self->bucket);
 	if (answer.attempt.status != 200)
 		return s3_error(&answer, err);
-	return s3_page_read(page, buf_slice(&answer.attempt.body), err);
-}
-
-static int s3_load_page(struct store_s3 *self, const char *prefix, bool delimiter,
-			const char *token, struct s3_page *page, struct error *err)
-{
-	CLEANUP(freep) char *query = s3_list_query(self, prefix, delimiter, token, err);
-	int r = ERR_MEMORY;
-
-	if (!query)
-		return r;
-	/* A garbled page is as likely a passing fault as a broken connection. */
-	for (int i = 0; i < S3_LIST_TRIES; i++) {
-		r = s3_ask_page(self, query, page, err);
-		if (r != ERR_FORMAT)
-			return r;
-		s3_page_done(page);
-		*page = (struct s3_page){0};
-	}
-	return r;
-}
-
-static int s3_show_page(struct store_s3 *self, const struct s3_page *page, store_list_fn each,
-			void *argument, struct error *err)
-{
-	size_t skip = strlen(self->prefix);
-
-	for (size_t i = 0; i < page->items.n; i++) {
-		const struct s3_item *item = &page->items.items[i];
-		struct store_entry entry = {.is_prefix = item->is_prefix, .info = item->info};
-		int r;
-
-		if (!text_starts(item->key, self->prefix))
-			return error_set(err, ERR_FORMAT, "a listing with '%s', not asked for",
-					 item->key);
-		entry.key = item->key + skip;
-		/* The marker of the folder itself is no object of ours. */
-		if (!entry.key[0])
-			continue;
-		r = each(argument, &entry, err);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	return s3_page_read(&reader, buf_slice(&answer.attempt.body), err);
 }
 
 static int s3_list(struct store *store, const char *prefix, bool delimiter, store_list_fn each,
 		   void *argument, struct error *err)
 {
-	CLEANUP(freep) char *token = NULL;
-	bool more = true;
-
-	while (more) {
-		CLEANUP(s3_page_done) struct s3_page page = {0};
-		int r = s3_load_page(s3(store), prefix, delimiter, token, &page, err);
-
-		if (r == 0)
-			r = s3_show_page(s3(store), &page, each, argument, err);
-		if (r < 0)
-			return r;
-		more = page.truncated;
-		if (more && token && strcmp(token, page.token) == 0)
-			return error_set(err, ERR_FORMAT, "a listing that goes round in a circle");
-		free(token);
-		token = TAKE(page.token);
-	}
-	return 0;
+	return cloud_list(store, s3(store)->prefix, s3_load_page, prefix, delimiter, each, argument,
+			  err);
 }
 
 /* --- the store --- */
@@ -1131,7 +1027,50 @@ static void s3_free(struct store *store)
 	free(self->bucket);
 	free(self->prefix);
 	free(self->endpoint);
+	free(self->profile);
 	free(self);
+}
+
+static int s3_explain_credentials(struct store_s3 *self, struct buf *out, struct error *err)
+{
+	struct aws_options aws = {.profile = self->profile};
+	CLEANUP(credentials_unrefp) struct credentials *credentials = NULL;
+	CLEANUP(buf_done) struct buf story = BUF_INIT(1 << 20);
+	struct error trouble = ERROR_INIT;
+	int r;
+
+	if (!self->keyring)
+		return buf_printf(out, err, "credentials: none, requests are anonymous\n");
+	r = aws_explain(&aws, &story, &credentials, &trouble);
+	return explain_credentials(
+		r, buf_slice(&story), credentials,
+		"environment, web identity, profile, container, instance metadata", &trouble, out,
+		err);
+}
+
+static int s3_explain_store(struct store *store, struct buf *out, struct error *err)
+{
+	struct store_s3 *self = s3(store);
+	CLEANUP(freep) char *url = s3_url(self, NULL, NULL, err);
+	int r;
+
+	if (!url)
+		return ERR_MEMORY;
+	r = buf_printf(out, err, "bucket: %s, prefix '%s'\nendpoint: %s (from %s)\n", self->bucket,
+		       self->prefix, url,
+		       self->endpoint ? self->endpoint_source : "Amazon's names");
+	if (r == 0)
+		r = buf_printf(out, err, "bucket in the: %s\n",
+			       self->path_style ? "path" : "host name");
+	if (r == 0 && self->region[0])
+		r = buf_printf(out, err, "region: %s (from %s)\n", self->region,
+			       self->region_source);
+	else if (r == 0)
+		r = buf_printf(out, err,
+			       "region: not said; us-east-1 until the bucket names its own\n");
+	if (r == 0)
+		r = explain_endpoint(url, self->site.allow_private, out, err);
+	return r < 0 ? r : s3_explain_credentials(self, out, err);
 }
 
 static const struct store_ops s3_ops = {
@@ -1144,6 +1083,7 @@ static const struct store_ops s3_ops = {
 	.list = s3_list,
 	.remove = s3_remove,
 	.remove_many = s3_remove_many,
+	.explain = s3_explain_store,
 	.free = s3_free,
 };
 
@@ -1155,14 +1095,17 @@ static int s3_configure(struct store_s3 *self, const struct store_options *optio
 	CLEANUP(freep) char *region = NULL;
 	int r = 0;
 
+	self->endpoint_source = self->region_source = "the option";
 	if (options->endpoint_url)
 		self->endpoint = text_dup(options->endpoint_url, err);
 	else if (!options->no_environment)
-		self->endpoint = aws_endpoint(&aws, NULL);
-	if (options->endpoint_url && !self->endpoint)
+		self->endpoint = aws_endpoint(&aws, &self->endpoint_source);
+	if (options->profile)
+		self->profile = text_dup(options->profile, err);
+	if ((options->endpoint_url && !self->endpoint) || (options->profile && !self->profile))
 		return ERR_MEMORY;
 	region = options->no_environment ? (options->region ? text_dup(options->region, err) : NULL)
-					 : aws_region(&aws, NULL);
+					 : aws_region(&aws, &self->region_source);
 	snprintf(self->region, sizeof(self->region), "%s", region ? region : "");
 	if (!options->anonymous)
 		r = aws_keyring_new(&aws, &self->keyring, err);

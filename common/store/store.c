@@ -48,6 +48,10 @@ static int store_open_scheme(const char *url, const struct store_options *option
 		return store_open_memory(url, ret_store, err);
 	if (slice_is(scheme, "s3"))
 		return store_s3_new(url, options, ret_store, err);
+	if (slice_is(scheme, "gs") || slice_is(scheme, "gcs"))
+		return store_gcs_new(url, options, ret_store, err);
+	if (slice_is(scheme, "az") || slice_is(scheme, "azure") || slice_is(scheme, "abfs"))
+		return store_azure_new(url, options, ret_store, err);
 	if (slice_is(scheme, "http") || slice_is(scheme, "https"))
 		return store_http_new(url, false, options, ret_store, err);
 	return error_set(err, ERR_ARGUMENT, "cannot open '%s': unknown scheme '%.*s'", url,

@@ -120,6 +120,10 @@ struct store_ops {
 	int (*locked)(struct store *store, int (*critical)(void *argument, struct error *err),
 		      void *argument, struct error *err);
 
+	/* Appends lines for people about endpoint and credentials; optional.  See store/explain.h.
+	 */
+	int (*explain)(struct store *store, struct buf *out, struct error *err);
+
 	/* Frees the driver's own structure and all in it but the url. */
 	void (*free)(struct store *store);
 };
@@ -135,6 +139,7 @@ struct store {
 struct store_options {
 	const char *endpoint_url; /* for s3, gs, az: other than the provider's */
 	const char *region;
+	const char *account; /* az: of URLs without one */
 	const char *profile; /* of the shared AWS configuration */
 	bool anonymous;	     /* send no credentials and look for none */
 	bool path_style;     /* s3: bucket in the path, not in the host name */

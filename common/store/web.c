@@ -11,9 +11,9 @@
 #include "base/vec.h"
 #include "net/http.h"
 #include "net/url.h"
-#include "store/check.h"
 #include "store/cloud.h"
 #include "store/drivers.h"
+#include "store/explain.h"
 
 enum {
 	WEB_INDEX_MAX = 64 * 1024 * 1024,
@@ -57,30 +57,22 @@ static int web_explain(void *argument, const struct http_answer *answer, struct 
 	return http_status_error(status, NULL, err);
 }
 
+static const struct cloud_dialect web_dialect = {.explain = web_explain};
+
 static int web_get(struct store *store, const char *key, uint64_t offset, uint64_t length,
 		   const struct store_condition *condition, struct buf *out,
 		   struct store_info *ret_info, struct error *err)
 {
 	struct store_web *self = web(store);
 	CLEANUP(freep) char *url = NULL;
-	struct store_info info;
-	int r;
 
-	if (length == 0) {
-		r = store->ops->head(store, key, &info, err);
-		if (r == 0)
-			r = store_check_condition(condition, &info, err);
-		if (r == 0)
-			r = store_check_range(offset, &length, info.size, err);
-		if (r == 0 && ret_info)
-			*ret_info = info;
-		return r;
-	}
+	if (length == 0)
+		return cloud_get_nothing(store, key, offset, condition, ret_info, err);
 	url = web_url(self, key, err);
 	if (!url)
 		return ERR_MEMORY;
-	return cloud_get(&self->site, url, offset, length, condition, out, ret_info, web_explain,
-			 self, err);
+	return cloud_get(&self->site, url, offset, length, condition, out, ret_info, &web_dialect,
+			 err);
 }
 
 /* Servers without HEAD: one byte of the object tells as much. */
@@ -88,12 +80,12 @@ static int web_head_by_get(struct store_web *self, const char *url, struct store
 			   struct error *err)
 {
 	CLEANUP(buf_done) struct buf byte = BUF_INIT(1);
-	int r = cloud_get(&self->site, url, 0, 1, NULL, &byte, ret_info, web_explain, self, err);
+	int r = cloud_get(&self->site, url, 0, 1, NULL, &byte, ret_info, &web_dialect, err);
 
 	/* An empty object has no first byte. */
 	if (r == ERR_FORMAT)
-		r = cloud_get(&self->site, url, 0, STORE_TO_END, NULL, &byte, ret_info, web_explain,
-			      self, err);
+		r = cloud_get(&self->site, url, 0, STORE_TO_END, NULL, &byte, ret_info,
+			      &web_dialect, err);
 	return r;
 }
 
@@ -348,11 +340,21 @@ static void web_free(struct store *store)
 	free(store);
 }
 
+static int web_explain_store(struct store *store, struct buf *out, struct error *err)
+{
+	struct store_web *self = web(store);
+	int r = buf_printf(out, err, "endpoint: %s\ncredentials: none%s\n", self->base,
+			   self->query[0] ? ", but a query goes with every request" : "");
+
+	return r < 0 ? r : explain_endpoint(self->base, self->site.allow_private, out, err);
+}
+
 static const struct store_ops web_ops = {
 	.name = "http",
 	.get = web_get,
 	.head = web_head,
 	.list = web_list,
+	.explain = web_explain_store,
 	.free = web_free,
 };
 

@@ -328,24 +328,41 @@ static size_t listing_count(const struct listing *listing, const char *key)
 	return n;
 }
 
+/* Azure takes a backslash for a slash; the driver must refuse it. */
+static bool name_is_possible(const char *key)
+{
+	return strcmp(suite->store->ops->name, "azure") != 0 || !strchr(key, '\\');
+}
+
 static void test_odd_names_are_names(void **state)
 {
 	CLEANUP(listing_done) struct listing listing = {0};
 	struct error err = ERROR_INIT;
+	size_t n = 0;
 
 	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(odd_keys); i++) {
+		if (!name_is_possible(odd_keys[i]))
+			assert_int_equal(
+				store_put(suite->store, odd_keys[i], slice_text("x"), &err),
+				ERR_ARGUMENT);
+		else
+			put_text(odd_keys[i], odd_keys[i]), n++;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(odd_keys); i++)
-		put_text(odd_keys[i], odd_keys[i]);
-	for (size_t i = 0; i < ARRAY_LEN(odd_keys); i++)
-		assert_text(odd_keys[i], odd_keys[i]);
+		if (name_is_possible(odd_keys[i]))
+			assert_text(odd_keys[i], odd_keys[i]);
 	assert_ok(store_list(suite->store, "odd/", false, listing_add, &listing, &err), &err);
-	assert_int_equal(listing.n, ARRAY_LEN(odd_keys));
 	for (size_t i = 0; i < ARRAY_LEN(odd_keys); i++)
-		assert_int_equal(listing_count(&listing, odd_keys[i]), 1);
-	for (size_t i = 0; i < ARRAY_LEN(odd_keys); i++)
+		if (name_is_possible(odd_keys[i]) && listing_count(&listing, odd_keys[i]) != 1)
+			fail_msg("'%s' is not listed once", odd_keys[i]);
+	assert_int_equal(listing.n, n);
+	for (size_t i = 0; i < ARRAY_LEN(odd_keys); i++) {
+		if (!name_is_possible(odd_keys[i]))
+			continue;
 		assert_ok(store_remove(suite->store, odd_keys[i], &err), &err);
-	for (size_t i = 0; i < ARRAY_LEN(odd_keys); i++)
 		assert_absent(odd_keys[i]);
+	}
 }
 
 static void test_names_that_are_no_file_names(void **state)
