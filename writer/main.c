@@ -4,13 +4,14 @@
 #include "writer/cmd-dataset.h"
 #include "writer/cmd-grib.h"
 #include "writer/cmd-repo.h"
+#include "writer/cmd-store.h"
 #include "writer/cmd-update.h"
 
 int main(int argc, char **argv)
 {
-	const struct cli_command commands[] = {cmd_repo, cmd_datasets,	     cmd_template,
-					       cmd_urls, cmd_backfill_local, cmd_update,
-					       cmd_why,	 cmd_grib,	     {0}};
+	const struct cli_command commands[] = {
+		cmd_repo,   cmd_datasets, cmd_template, cmd_urls,  cmd_backfill_local,
+		cmd_update, cmd_why,	  cmd_grib,	cmd_store, {0}};
 	const struct cli_command program = {
 		.name = "refmt",
 		.help = "write weather archives as Icechunk repositories, and look at them",
