@@ -79,6 +79,12 @@ int config_parse_containers(struct config *config, struct error *err);
 int config_parse_splitting(struct config *config, const struct json *splitting, struct error *err);
 int config_parse_preload(struct config *config, const struct json *condition, struct error *err);
 
+/* As config_from_json() for a record that came from a repository, whatever a newer library put
+ * there. */
+int config_from_record(struct slice json, struct config **ret_config, struct error *err);
+/* Appends @json with the members added that the public library cannot do without. */
+int config_complete(struct slice json, struct buf *out, struct error *err);
+
 /* YAML to JSON text and back. */
 int config_yaml_to_json(struct slice yaml, struct buf *out, struct error *err);
 int config_json_to_yaml(const struct json *record, struct buf *out, struct error *err);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "icechunk/config-internal.h"
+#include "icechunk/flat.h"
 #include "icechunk/members.h"
 #include "icechunk/value.h"
 
@@ -113,7 +114,92 @@ int config_merge(const struct config *base, const struct config *over, struct co
 	int r;
 
 	r = merge_records(&base->root, &over->root, NULL, &text, err);
-	return r < 0 ? r : config_from_json(buf_slice(&text), ret_config, err);
+	return r < 0 ? r : config_from_record(buf_slice(&text), ret_config, err);
+}
+
+/* A record that lacks members which readers insist on. */
+struct incomplete {
+	struct json record;
+	const char *defaults; /* JSON object of those members */
+};
+
+static bool lacks(const struct json *record, const char *name)
+{
+	struct json value;
+
+	return config_get(record, name, &value) != 0;
+}
+
+static bool is_incomplete_s3(const struct json *store, struct incomplete *found)
+{
+	static const char *const kinds[] = {"s3", "s3_compatible", "tigris"};
+	bool s3 = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		s3 = s3 || config_get(store, kinds[i], &found->record) == 0;
+	found->defaults = "{\"anonymous\":false,\"allow_http\":false}";
+	return s3 && found->record.type == JSON_OBJECT &&
+	       (lacks(&found->record, "anonymous") || lacks(&found->record, "allow_http"));
+}
+
+static bool find_incomplete_condition(const struct json *condition, unsigned int depth,
+				      struct incomplete *found)
+{
+	struct json list, item;
+
+	if (config_get(condition, "num_refs", &found->record) == 0) {
+		found->defaults = "{\"from\":\"Unbounded\",\"to\":\"Unbounded\"}";
+		return found->record.type == JSON_OBJECT &&
+		       (lacks(&found->record, "from") || lacks(&found->record, "to"));
+	}
+	if (depth >= CONFIG_DEPTH_MAX ||
+	    (config_get(condition, "or", &list) != 0 && config_get(condition, "and", &list) != 0))
+		return false;
+	JSON_EACH (&list, NULL, item)
+		if (find_incomplete_condition(&item, depth + 1, found))
+			return true;
+	return false;
+}
+
+static bool find_incomplete(const struct json *root, struct incomplete *found)
+{
+	struct json map, container, store, condition;
+
+	if (config_get(root, "virtual_chunk_containers", &map) == 0)
+		JSON_EACH (&map, NULL, container)
+			if (config_get(&container, "store", &store) == 0 &&
+			    is_incomplete_s3(&store, found))
+				return true;
+	return json_path(root, &condition, "manifest", "preload", "preload_if", NULL) == 0 &&
+	       find_incomplete_condition(&condition, 0, found);
+}
+
+/* Replaces one record after the other by itself on top of the defaults. */
+int config_complete(struct slice json, struct buf *out, struct error *err)
+{
+	struct incomplete found;
+	struct json root, defaults;
+	int r;
+
+	r = buf_append_slice(out, json, err);
+	while (r == 0) {
+		CLEANUP(buf_done) struct buf record = BUF_INIT(CONFIG_TEXT_MAX);
+		CLEANUP(buf_done) struct buf before = *out;
+
+		*out = BUF_INIT(CONFIG_TEXT_MAX);
+		r = json_parse(buf_slice(&before), &root, err);
+		if (r < 0 || !find_incomplete(&root, &found)) {
+			*out = flat_take(&before);
+			return r;
+		}
+		r = json_parse(slice_text(found.defaults), &defaults, err);
+		if (r == 0)
+			r = merge_records(&defaults, &found.record, "", &record, err);
+		if (r == 0)
+			r = json_edit_replace(buf_slice(&before), &found.record, buf_slice(&record),
+					      out, err);
+	}
+	return r;
 }
 
 /* @value without members that are null, at every depth. */

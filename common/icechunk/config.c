@@ -269,8 +269,7 @@ static int check_algorithm(const struct config *config, struct error *err)
 	if (config_get(&config->root, "compression", &compression) != 0 ||
 	    config_get(&compression, "algorithm", &algorithm) != 0)
 		return 0;
-	/* Very old libraries wrote the name of the variant capitalised. */
-	if (json_is_text(&algorithm, "zstd") || json_is_text(&algorithm, "Zstd"))
+	if (json_is_text(&algorithm, "zstd"))
 		return 0;
 	return error_set(err, ERR_UNSUPPORTED, "compression algorithm %.*s",
 			 (int)algorithm.span.size, (const char *)algorithm.span.data);
@@ -341,6 +340,11 @@ static int finish(struct config *config, struct error *err)
 	return r < 0 ? error_prefix(err, "cannot parse configuration") : 0;
 }
 
+static int copy_json(struct slice json, struct buf *out, struct error *err)
+{
+	return buf_append_slice(out, json, err);
+}
+
 static int config_from(enum config_form form, struct slice bytes,
 		       int (*to_json)(struct slice bytes, struct buf *out, struct error *err),
 		       struct config **ret_config, struct error *err)
@@ -362,14 +366,9 @@ static int config_from(enum config_form form, struct slice bytes,
 	return 0;
 }
 
-static int copy_json(struct slice json, struct buf *out, struct error *err)
-{
-	return buf_append_slice(out, json, err);
-}
-
 int config_new(struct config **ret_config, struct error *err)
 {
-	return config_from(CONFIG_JSON, slice_text("{}"), copy_json, ret_config, err);
+	return config_from_json(slice_text("{}"), ret_config, err);
 }
 
 int config_from_yaml(struct slice yaml, struct config **ret_config, struct error *err)
@@ -382,9 +381,26 @@ int config_from_flex(struct slice flex, struct config **ret_config, struct error
 	return config_from(CONFIG_FLEX, flex, flex_to_json, ret_config, err);
 }
 
-int config_from_json(struct slice json, struct config **ret_config, struct error *err)
+int config_from_record(struct slice json, struct config **ret_config, struct error *err)
 {
 	return config_from(CONFIG_JSON, json, copy_json, ret_config, err);
+}
+
+int config_from_json(struct slice json, struct config **ret_config, struct error *err)
+{
+	CLEANUP(config_freep) struct config *config = NULL;
+	int r;
+
+	r = config_from(CONFIG_JSON, json, config_complete, &config, err);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < config->values.n_containers; i++)
+		if (config->values.containers[i].kind == CONTAINER_UNKNOWN)
+			return error_set(err, ERR_FORMAT,
+					 "cannot parse configuration: unknown kind of store '%s'",
+					 config->values.containers[i].kind_name);
+	*ret_config = TAKE(config);
+	return 0;
 }
 
 struct config *config_free(struct config *config)

@@ -97,6 +97,11 @@ int config_new(struct config **ret_config, struct error *err);
 /* Parses a stored record, checking every member it knows.  ERR_FORMAT names the member. */
 int config_from_yaml(struct slice yaml, struct config **ret_config, struct error *err);
 int config_from_flex(struct slice flex, struct config **ret_config, struct error *err);
+/*
+ * The same for a record that somebody wrote to be stored.  Members that the public library insists
+ * on (anonymous and allow_http of S3 stores, both ends of num_refs) are added; ERR_FORMAT for a
+ * kind of store that it does not know, since it would not open the repository any more.
+ */
 int config_from_json(struct slice json, struct config **ret_config, struct error *err);
 struct config *config_free(struct config *config);
 DEFINE_CLEANUP(struct config *, config_free)

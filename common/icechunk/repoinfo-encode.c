@@ -154,11 +154,32 @@ static uint32_t put_repo(struct flat_builder *flat, const struct repo_info *info
 	return flat_table_end(flat);
 }
 
+/* The public library verifies with a limit of tables whenever it looks at the object. */
+#define TABLES_MAX 1000000
+
+static int check_size(const struct repo_info *info, struct error *err)
+{
+	uint64_t tables = 2 + info->tags.n + info->branches.n + info->metadata.n;
+
+	for (size_t i = 0; i < info->snapshots.n; i++)
+		tables += 1 + (uint64_t)info->snapshots.items[i].n_metadata;
+	for (size_t i = 0; i < info->updates.n; i++)
+		tables += 2 + (uint64_t)info->updates.items[i].has_status;
+	if (tables > TABLES_MAX)
+		return error_set(err, ERR_UNSUPPORTED,
+				 "repo object of %zu snapshots, which readers refuse: expire and "
+				 "collect old ones",
+				 info->snapshots.n);
+	return 0;
+}
+
 int repo_info_encode(const struct repo_info *info, struct buf *out, struct error *err)
 {
 	CLEANUP(flat_builder_done) struct flat_builder flat = FLAT_BUILDER_INIT;
 	int r;
 
 	r = repo_info_check(info, err);
+	if (r == 0)
+		r = check_size(info, err);
 	return r < 0 ? r : flat_builder_end(&flat, put_repo(&flat, info), out, err);
 }

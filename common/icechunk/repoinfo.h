@@ -132,7 +132,10 @@ DEFINE_CLEANUP(struct repo_info *, repo_info_free)
 
 /* What parsing checks beyond the bytes, for an object that was changed.  ERR_FORMAT. */
 int repo_info_check(const struct repo_info *info, struct error *err);
-/* Checks as above and appends the FlatBuffer (no envelope). */
+/*
+ * Checks as above and appends the FlatBuffer (no envelope).  ERR_UNSUPPORTED beyond the million
+ * tables that the public library takes.
+ */
 int repo_info_encode(const struct repo_info *info, struct buf *out, struct error *err);
 
 /* Copies of bytes that live as long as @info.  Data NULL and ERR_MEMORY on failure. */

@@ -277,6 +277,29 @@ int path_compare_segments(struct slice a, struct slice b)
 	return (a.size > b.size) - (a.size < b.size);
 }
 
+/* What the public library's verifier takes: tables, and bytes it visits, about 30 beside
+ * coordinates. */
+#define TABLES_MAX 50000000
+#define VISITED_PER_CHUNK 30
+
+static int check_size(const struct txlog_draft *draft, struct error *err)
+{
+	uint64_t tables = 1 + (uint64_t)draft->n_moves, visited = 0;
+
+	for (uint32_t i = 0; i < draft->n_chunks; i++) {
+		uint64_t per_chunk = VISITED_PER_CHUNK + 4 * (uint64_t)draft->chunks[i].n_dims;
+
+		tables += 1 + (uint64_t)draft->chunks[i].n_chunks;
+		visited += per_chunk * draft->chunks[i].n_chunks;
+	}
+	if (tables > TABLES_MAX || visited >= FLAT_MAX)
+		return error_set(err, ERR_UNSUPPORTED,
+				 "%llu chunks in one transaction log, which readers refuse: commit "
+				 "fewer at once",
+				 (unsigned long long)tables - draft->n_chunks - draft->n_moves - 1);
+	return 0;
+}
+
 static int check_draft(const struct txlog_draft *draft, struct error *err)
 {
 	for (unsigned int list = 0; list < TXLOG_N_LISTS; list++)
@@ -290,7 +313,7 @@ static int check_draft(const struct txlog_draft *draft, struct error *err)
 	for (uint32_t i = 1; i < draft->n_moves; i++)
 		if (path_compare_segments(draft->moves[i - 1].to, draft->moves[i].to) >= 0)
 			return error_set(err, ERR_ARGUMENT, "moves are not sorted by target");
-	return 0;
+	return check_size(draft, err);
 }
 
 static const uint32_t *chunk_coords(const struct draft_chunks *chunks, size_t i, uint32_t *ret_n)

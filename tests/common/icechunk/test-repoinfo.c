@@ -320,6 +320,19 @@ static void test_refuses_what_hangs_together_wrongly(void **state)
 	assert_broken(info, "no branch 'main'");
 }
 
+static void test_refuses_more_than_readers_take(void **state)
+{
+	CLEANUP(repo_info_freep) struct repo_info *info = new_repo();
+	CLEANUP(buf_done) struct buf out = BUF_INIT(1 << 20);
+
+	(void)state;
+	info->snapshots.items[0].n_metadata = 1000000;
+	assert_int_equal(repo_info_encode(info, &out, &err), ERR_UNSUPPORTED);
+	assert_string_equal(err.text,
+			    "repo object of 1 snapshots, which readers refuse: expire and "
+			    "collect old ones");
+}
+
 /* The form of the formats (section 1.1); the time of its example is 2026-04-08. */
 static void test_backup_name(void **state)
 {
@@ -345,6 +358,7 @@ int main(void)
 		cmocka_unit_test(test_metadata_config_and_status),
 		cmocka_unit_test(test_every_update),
 		cmocka_unit_test(test_refuses_what_hangs_together_wrongly),
+		cmocka_unit_test(test_refuses_more_than_readers_take),
 		cmocka_unit_test(test_backup_name),
 	};
 

@@ -206,6 +206,23 @@ static void test_refuses_wrong_order(void **state)
 	assert_string_equal(err.text, "node ids are not sorted");
 }
 
+/* The public library's verifier takes 50 million tables and 2^31 visited bytes. */
+static void test_refuses_more_than_readers_take(void **state)
+{
+	CLEANUP(buf_done) struct buf out = BUF_INIT(1 << 20);
+	struct draft_chunks chunks = {.node = {"x"}, .n_dims = 0, .n_chunks = 50000000};
+	struct txlog_draft draft = {.id = id, .chunks = &chunks, .n_chunks = 1};
+
+	(void)state;
+	assert_int_equal(txlog_encode(&draft, &out, &err), ERR_UNSUPPORTED);
+	assert_string_equal(err.text,
+			    "50000000 chunks in one transaction log, which readers refuse: "
+			    "commit fewer at once");
+	chunks.n_dims = 4;
+	chunks.n_chunks = 47000000;
+	assert_int_equal(txlog_encode(&draft, &out, &err), ERR_UNSUPPORTED);
+}
+
 /* Written by somebody else, such a log would hide changes from a search. */
 static void test_refuses_to_read_wrong_order(void **state)
 {
@@ -232,6 +249,7 @@ int main(void)
 		cmocka_unit_test(test_merge_of_moves),
 		cmocka_unit_test(test_order_of_segments),
 		cmocka_unit_test(test_refuses_wrong_order),
+		cmocka_unit_test(test_refuses_more_than_readers_take),
 		cmocka_unit_test(test_refuses_to_read_wrong_order),
 	};
 

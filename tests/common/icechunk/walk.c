@@ -368,10 +368,11 @@ static void walk_config(const struct config *config)
 
 	use_config(config);
 	/* Read as JSON, so that the other forms are written and not copied. */
-	require(config_from_json(config_json(config), &from_json, NULL) == 0);
+	if (config_from_json(config_json(config), &from_json, NULL) < 0)
+		return;
 	if (config_to_flex(from_json, &flex, NULL) == 0 &&
 	    config_from_flex(buf_slice(&flex), &from_flex, NULL) == 0)
-		require_same(config, from_flex);
+		require_same(from_json, from_flex);
 	require(config_to_yaml(from_json, &yaml, NULL) == 0);
 	if (config_from_yaml(buf_slice(&yaml), &from_yaml, NULL) == 0)
 		use_config(from_yaml);
