@@ -4,6 +4,8 @@
 
 #include "repo/internal.h"
 
+#define LOOKED_AT_MAX 65536 /* bytes of a manifest that is loaded to count references */
+
 int repo_checkout(struct repo *repo, const struct id12 *id, struct checkout **ret_checkout,
 		  struct error *err)
 {
@@ -274,6 +276,20 @@ static int checkout_manifest_is_shared(struct checkout *checkout, const struct i
 	return r;
 }
 
+/* Can only references of this node be in the manifest?  Small ones are looked at rather. */
+static bool manifest_is_own(const struct manifest_ref *ref, const struct manifest_info *info,
+			    bool shared)
+{
+	uint64_t volume = 1;
+
+	for (uint32_t i = 0; i < ref->n_extents; i++) {
+		if (__builtin_mul_overflow(volume, ref->extents[i].to - ref->extents[i].from,
+					   &volume))
+			volume = UINT64_MAX;
+	}
+	return !shared && info->size > LOOKED_AT_MAX && info->n_refs <= volume;
+}
+
 int checkout_count_refs(struct checkout *checkout, const struct node *node, uint64_t *ret_n,
 			struct error *err)
 {
@@ -291,7 +307,8 @@ int checkout_count_refs(struct checkout *checkout, const struct node *node, uint
 		r = checkout_manifest_is_shared(checkout, &ref.id, &shared, err);
 		if (r < 0)
 			return r;
-		if (!shared && snapshot_find_manifest(checkout->snapshot, &ref.id, &info) == 0) {
+		if (snapshot_find_manifest(checkout->snapshot, &ref.id, &info) == 0 &&
+		    manifest_is_own(&ref, &info, shared)) {
 			n += info.n_refs;
 			continue;
 		}

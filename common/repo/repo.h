@@ -111,8 +111,8 @@ void checkout_dim(const struct checkout *checkout, const struct node *node, uint
 		  uint64_t *ret_length, uint32_t *ret_chunks);
 uint32_t checkout_n_manifests(const struct checkout *checkout, const struct node *node);
 /*
- * How many references the node's manifests hold.  Costs nothing for a manifest that no other node
- * shares, since the snapshot tells; the others are loaded.
+ * How many references the node's manifests hold.  For a large manifest that no other node shares
+ * the snapshot tells; small and shared ones are loaded.
  */
 int checkout_count_refs(struct checkout *checkout, const struct node *node, uint64_t *ret_n,
 			struct error *err);
