@@ -348,8 +348,10 @@ static int ordered_compare(const void *a, const void *b, void *argument)
 
 static int ordered_init(struct ordered_chunks *ordered, const struct edit *edit, struct error *err)
 {
+	const struct change *last = chunkset_at(&edit->chunks, edit->chunks.n - 1);
+
 	ordered->chunks = &edit->chunks;
-	if (windows_keep_order(&edit->windows))
+	if (windows_keep_order(&edit->windows) && last->window != WINDOW_OUTSIDE)
 		return 0;
 	ordered->order = calloc(edit->chunks.n + 1, sizeof(*ordered->order));
 	if (!ordered->order)
@@ -378,9 +380,10 @@ static int logging_add_edit(struct logging *logging, struct edit *edit, struct e
 	if (!edit->is_array || !edit->has_windows || edit->chunks.n == 0)
 		return 0;
 	r = chunkset_settle(&edit->chunks, err);
-	if (r == 0)
-		r = ordered_init(&logging->ordered[logging->n_chunks], edit, err);
 	if (r < 0 || edit->chunks.n == 0)
+		return r;
+	r = ordered_init(&logging->ordered[logging->n_chunks], edit, err);
+	if (r < 0)
 		return r;
 	logging->chunks[logging->n_chunks] = (struct draft_chunks){
 		.node = edit->id,

@@ -384,8 +384,11 @@ int chunkset_renumber(struct chunkset *set,
 	for (size_t i = 0; i < set->n; i++) {
 		struct change *change = chunkset_at(set, i);
 
-		if (window_of(argument, change->index, &change->window) < 0)
-			change->order |= 7;
+		if (window_of(argument, change->index, &change->window) < 0) {
+			change->window = WINDOW_OUTSIDE;
+			change->order &= ~(uint32_t)7;
+			change->order |= CHANGE_DELETE;
+		}
 	}
 	return chunkset_settle(set, err);
 }

@@ -26,6 +26,8 @@ enum change_kind {
 	CHANGE_DROPPED = 7, /* withdrawn; goes at the next sort */
 };
 
+#define WINDOW_OUTSIDE UINT64_MAX /* of changes outside the array, which only the log tells */
+
 struct change {
 	uint64_t window; /* number of the manifest window */
 	uint64_t offset, length;
@@ -77,7 +79,10 @@ int chunkset_find(struct chunkset *set, uint64_t window, const uint32_t *index,
 int chunkset_settle(struct chunkset *set, struct error *err);
 /* Record @i, below n. */
 struct change *chunkset_at(const struct chunkset *set, size_t i);
-/* Calls @window_of for each change to number its window anew; negative = drop the change. */
+/*
+ * Calls @window_of for each change to number its window anew.  Negative: the chunk is no longer in
+ * the array; what was there is gone for good, and the change only a trace for the log.
+ */
 int chunkset_renumber(struct chunkset *set,
 		      int (*window_of)(void *argument, const uint32_t *index, uint64_t *ret_window),
 		      void *argument, struct error *err);

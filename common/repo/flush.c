@@ -400,7 +400,9 @@ static int planning_add_changes(struct planning *planning, struct error *err)
 		struct job job = {.begin = i};
 		int r;
 
-		i = window == UINT64_MAX ? chunks->n : changes_from(chunks, window + 1);
+		if (window == WINDOW_OUTSIDE)
+			return 0;
+		i = changes_from(chunks, window + 1);
 		job.end = i;
 		r = planning_sources(planning, window, &job.sources, err);
 		if (r < 0)

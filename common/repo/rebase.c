@@ -272,8 +272,10 @@ static int each_common_chunk(struct replay *replay, const struct txlog *log, str
 		uint64_t window;
 		int r;
 
-		if (n_dims != edit->n_dims || windows_find(&edit->windows, index, &window) < 0)
+		if (n_dims != edit->n_dims)
 			continue;
+		if (windows_find(&edit->windows, index, &window) < 0)
+			window = WINDOW_OUTSIDE;
 		r = chunkset_find(&edit->chunks, window, index, &change, err);
 		if (r < 0)
 			return r;
