@@ -17,6 +17,8 @@
 
 #define DECODES_AT_ONCE 4
 #define TRIES 3
+/* Names of variables in one message. */
+#define NAMES_SHOWN 3
 
 struct checks {
 	const struct check_options *options;
@@ -280,13 +282,49 @@ static bool may_be_nan(const struct dataset_check *check, uint32_t variable)
 	return false;
 }
 
+/* Variables that failed for one kind of reason; the first few are named. */
+struct failed_variables {
+	const char *what;
+	uint64_t n;
+	char names[320];
+	const char *reason;
+};
+
+static void add_failed(struct failed_variables *failed, const char *path, const char *reason)
+{
+	size_t used = strlen(failed->names);
+
+	if (failed->n++ == 0)
+		failed->reason = reason;
+	if (failed->n <= NAMES_SHOWN)
+		snprintf(failed->names + used, sizeof(failed->names) - used, "%s'%s'",
+			 used ? ", " : "", path);
+}
+
+static void tell_failed(struct checks *checks, const struct dataset_check *check,
+			const struct failed_variables *failed)
+{
+	char more[32] = "";
+
+	if (failed->n == 0)
+		return;
+	if (failed->n > NAMES_SHOWN)
+		snprintf(more, sizeof(more), " and %llu more",
+			 (unsigned long long)(failed->n - NAMES_SHOWN));
+	fail(checks, check, "%s%s %s%s%.255s", failed->names, more, failed->what,
+	     failed->reason ? ": " : "", failed->reason ? failed->reason : "");
+}
+
 /* A variable fails if a sample cannot be decoded, or if all of them are missing everywhere. */
 static void judge_variables(struct checks *checks, const struct dataset_check *check,
 			    const struct decoding *decoding, size_t n)
 {
+	struct failed_variables broken = {.what = "cannot be decoded"};
+	struct failed_variables empty = {.what = "have only missing values in all samples"};
+
 	for (uint32_t v = 0; v < checks->dataset->n_variables; v++) {
 		const char *path = checks->dataset->variables[v].path, *reason = NULL;
-		uint64_t n_samples = 0, n_nan = 0, n_failed = 0;
+		uint64_t n_samples = 0, n_nan = 0;
 
 		for (size_t i = 0; i < n; i++) {
 			const struct sampled *result = &decoding->results[i];
@@ -295,18 +333,16 @@ static void judge_variables(struct checks *checks, const struct dataset_check *c
 				continue;
 			n_samples += result->n;
 			n_nan += result->n_nan;
-			n_failed += result->failed;
-			if (result->failed)
+			if (result->failed && !reason)
 				reason = result->reason;
 		}
-		if (n_failed > 0)
-			fail(checks, check, "'%s': %llu of %llu samples cannot be decoded: %s",
-			     path, (unsigned long long)n_failed, (unsigned long long)n_samples,
-			     reason);
+		if (reason)
+			add_failed(&broken, path, reason);
 		else if (n_samples > 0 && n_nan == n_samples && !may_be_nan(check, v))
-			fail(checks, check, "'%s': all of %llu samples are missing everywhere",
-			     path, (unsigned long long)n_samples);
+			add_failed(&empty, path, NULL);
 	}
+	tell_failed(checks, check, &broken);
+	tell_failed(checks, check, &empty);
 }
 
 static int open_reader(const struct checks *checks, struct refmt_dataset **ret_reader,

@@ -5,9 +5,12 @@
 #include <stdlib.h>
 
 #include "base/pool.h"
+#include "base/text.h"
 
 #define LISTINGS_AT_ONCE 16
 #define PROBES_AT_ONCE 64
+/* An index page of a folder with 100,000 files. */
+#define PAGE_MAX (64U << 20)
 
 /* A key that is waited for. */
 struct wanted {
@@ -136,6 +139,93 @@ static int list_group(void *argument, size_t i, struct error *err)
 	return store_list(discovery->source, prefix, false, listed, &listing, err);
 }
 
+/* Marks the wanted keys of a group that end in @name. */
+static void name_listed(struct discovery *discovery, const struct group *group, struct slice name)
+{
+	for (size_t i = group->first; i < group->end; i++) {
+		struct wanted *wanted = &discovery->wanted[i];
+
+		if (slice_is(name, wanted->key + wanted->folder))
+			wanted->found = true;
+	}
+}
+
+/* The last path component that a link names; empty for queries, anchors and parents. */
+static struct slice link_name(struct slice link)
+{
+	size_t end = 0, start = 0;
+
+	while (end < link.size && link.data[end] != '?' && link.data[end] != '#')
+		end++;
+	for (size_t i = 0; i < end; i++)
+		if (link.data[i] == '/')
+			start = i + 1;
+	return slice_sub(link, start, end - start);
+}
+
+/* Every href of the page, quoted either way. */
+static int read_links(struct discovery *discovery, const struct group *group, struct slice page,
+		      struct error *err)
+{
+	static const char mark[] = "href=";
+	const uint8_t *at = page.data, *end = page.data + page.size;
+
+	while (at < end && (at = memmem(at, (size_t)(end - at), mark, sizeof(mark) - 1))) {
+		CLEANUP(buf_done) struct buf name = BUF_INIT(4096);
+		const uint8_t *close;
+		struct error broken = ERROR_INIT;
+
+		at += sizeof(mark) - 1;
+		if (at == end || (*at != '"' && *at != '\''))
+			continue;
+		close = memchr(at + 1, *at, (size_t)(end - at - 1));
+		if (!close)
+			return 0;
+		if (text_percent_decode(link_name(slice_of(at + 1, (size_t)(close - at) - 1)),
+					&name, &broken) == 0)
+			name_listed(discovery, group, buf_slice(&name));
+		else if (broken.kind == ERR_MEMORY)
+			return error_memory(err);
+		at = close;
+	}
+	return 0;
+}
+
+/* The index page of a folder names files, but neither size nor time: those are asked for. */
+static int read_page(void *argument, size_t i, struct error *err)
+{
+	struct discovery *discovery = argument;
+	const struct group *group = &discovery->groups[i];
+	const struct wanted *first = &discovery->wanted[group->first];
+	CLEANUP(buf_done) struct buf page = BUF_INIT(PAGE_MAX);
+	CLEANUP(freep) char *folder = text_printf(err, "%.*s", (int)first->folder, first->key);
+	int r;
+
+	if (!folder)
+		return ERR_MEMORY;
+	r = store_get_all(discovery->source, folder, &page, NULL, err);
+	/* A folder that is not there yet has no files. */
+	if (r != 0)
+		return r < 0 ? r : 0;
+	return read_links(discovery, group, buf_slice(&page), err);
+}
+
+static int measure_key(void *argument, size_t i, struct error *err)
+{
+	struct discovery *discovery = argument;
+	struct wanted *wanted = &discovery->wanted[i];
+	struct store_info info;
+	int r;
+
+	if (!wanted->found || wanted->is_index)
+		return 0;
+	r = store_head(discovery->source, wanted->key, &info, err);
+	wanted->found = r == 0;
+	if (r == 0)
+		note(discovery, wanted, &info);
+	return r < 0 ? r : 0;
+}
+
 static int probe_key(void *argument, size_t i, struct error *err)
 {
 	struct discovery *discovery = argument;
@@ -147,7 +237,7 @@ static int probe_key(void *argument, size_t i, struct error *err)
 	return r < 0 ? r : 0;
 }
 
-static int find_by_listing(struct discovery *discovery, struct error *err)
+static void make_groups(struct discovery *discovery)
 {
 	qsort(discovery->wanted, discovery->n_wanted, sizeof(*discovery->wanted),
 	      by_folder_and_position);
@@ -157,7 +247,22 @@ static int find_by_listing(struct discovery *discovery, struct error *err)
 		else
 			discovery->groups[discovery->n_groups++] = (struct group){i, i + 1};
 	}
-	return parallel_for(LISTINGS_AT_ONCE, discovery->n_groups, list_group, discovery, err);
+}
+
+static int find(struct discovery *discovery, enum discovery_way way, struct error *err)
+{
+	int r;
+
+	if (way == DISCOVER_PROBE)
+		return parallel_for(PROBES_AT_ONCE, discovery->n_wanted, probe_key, discovery, err);
+	make_groups(discovery);
+	if (way == DISCOVER_LISTING)
+		return parallel_for(LISTINGS_AT_ONCE, discovery->n_groups, list_group, discovery,
+				    err);
+	r = parallel_for(LISTINGS_AT_ONCE, discovery->n_groups, read_page, discovery, err);
+	return r < 0 ? r
+		     : parallel_for(PROBES_AT_ONCE, discovery->n_wanted, measure_key, discovery,
+				    err);
 }
 
 static void mark_ready(const struct discovery *discovery, bool needs_index, size_t n_pending,
@@ -201,9 +306,7 @@ int discover(const struct dataset *dataset, struct store *source, struct source_
 			needs_index = true;
 		}
 	}
-	r = dataset->files.discovery == DISCOVER_PROBE
-		    ? parallel_for(PROBES_AT_ONCE, discovery.n_wanted, probe_key, &discovery, err)
-		    : find_by_listing(&discovery, err);
+	r = find(&discovery, dataset->files.discovery, err);
 	if (r < 0)
 		return error_prefix(err, "cannot look for source files");
 	mark_ready(&discovery, needs_index, n_pending, ready);

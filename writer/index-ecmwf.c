@@ -25,9 +25,19 @@ enum member {
 	N_MEMBERS
 };
 
-static const char *const member_names[N_MEMBERS] = {
-	"class", "stream",  "type",	"step",	  "expver",  "date",	"time",
-	"param", "levtype", "levelist", "number", "_offset", "_length",
+#define MEMBER(text)                   \
+	{                              \
+		text, sizeof(text) - 1 \
+	}
+
+static const struct {
+	const char *name;
+	size_t size;
+} member_names[N_MEMBERS] = {
+	MEMBER("class"),   MEMBER("stream"),   MEMBER("type"),	 MEMBER("step"),
+	MEMBER("expver"),  MEMBER("date"),     MEMBER("time"),	 MEMBER("param"),
+	MEMBER("levtype"), MEMBER("levelist"), MEMBER("number"), MEMBER("_offset"),
+	MEMBER("_length"),
 };
 
 struct parser {
@@ -77,7 +87,8 @@ static void read_members(const struct json *row, struct json members[N_MEMBERS])
 		struct slice name = slice_of(key.span.data + 1, key.span.size - 2);
 
 		for (int i = 0; i < N_MEMBERS; i++) {
-			if (slice_is(name, member_names[i])) {
+			if (name.size == member_names[i].size &&
+			    memcmp(name.data, member_names[i].name, name.size) == 0) {
 				members[i] = value;
 				break;
 			}
@@ -104,7 +115,7 @@ static void note_other(struct parser *p, enum member which, struct slice found)
 {
 	if (p->facts->n_other_run++ == 0)
 		snprintf(p->facts->other_run, sizeof(p->facts->other_run), "%s=%.*s",
-			 member_names[which], (int)(found.size < 100 ? found.size : 100),
+			 member_names[which].name, (int)(found.size < 100 ? found.size : 100),
 			 (const char *)found.data);
 }
 

@@ -364,12 +364,14 @@ static int commit_batch(struct loop *loop, struct batch *batch, struct error *er
 	r = loop->options->outcomes ? outcomes_flush(loop->options->outcomes, err) : 0;
 	if (r == 0)
 		r = batch_commit(batch, message, &committed, err);
-	if (r == 0 && committed) {
-		loop->counts.n_commits++;
-		if (hooks(loop)->committed)
-			hooks(loop)->committed(&loop->counts);
-	}
+	loop->counts.n_commits += r == 0 && committed;
 	return r;
+}
+
+static void tell_commit(const struct loop *loop, uint64_t n_commits_before)
+{
+	if (loop->counts.n_commits > n_commits_before && hooks(loop)->committed)
+		hooks(loop)->committed(&loop->counts);
 }
 
 static int new_batch(struct loop *loop, struct batch **ret_batch, struct error *err)
@@ -394,7 +396,7 @@ static int backfill(struct loop *loop, size_t *ready, size_t n_ready, struct err
 {
 	CLEANUP(batch_freep) struct batch *batch = NULL;
 	CLEANUP(freep) struct batch_file *files = calloc(SLICE_FILES, sizeof(*files));
-	uint64_t before = loop->counts.n_ingested;
+	uint64_t before = loop->counts.n_ingested, n_commits = loop->counts.n_commits;
 	int r = 0;
 
 	if (!files)
@@ -419,6 +421,8 @@ static int backfill(struct loop *loop, size_t *ready, size_t n_ready, struct err
 	}
 	if (r == 0 && loop->counts.n_ingested > before)
 		r = commit_batch(loop, batch, err);
+	if (r == 0)
+		tell_commit(loop, n_commits);
 	return r;
 }
 
@@ -467,6 +471,7 @@ static int commit_tick(struct loop *loop, size_t *numbers, struct batch_file *fi
 static int update_tick(struct loop *loop, size_t *ready, size_t n_ready, struct error *err)
 {
 	CLEANUP(freep) struct batch_file *files = calloc(n_ready + 1, sizeof(*files));
+	uint64_t n_commits = loop->counts.n_commits;
 	size_t n;
 	int r;
 
@@ -481,6 +486,7 @@ static int update_tick(struct loop *loop, size_t *ready, size_t n_ready, struct 
 		if (hooks(loop)->progress)
 			hooks(loop)->progress(n, refs_of(files, n), 0);
 		count_files(loop, ready, files, n);
+		tell_commit(loop, n_commits);
 	}
 	files_done(files, n);
 	return r;
@@ -491,7 +497,7 @@ static int tick(struct loop *loop, struct error *err)
 {
 	CLEANUP(freep) size_t *ready = calloc(loop->files.n + 1, sizeof(*ready));
 	struct error cause = ERROR_INIT;
-	size_t n_ready;
+	size_t n_ready = 0;
 	int r;
 
 	if (!ready)

@@ -27,6 +27,7 @@
 struct small {
 	const char *completeness; /* "tolerant" */
 	const char *withhold;	  /* "none" */
+	const char *discovery;	  /* "listing" */
 	const char *extra;	  /* more members of the object, beginning with a comma */
 	const char *a_extra;	  /* more members of the variable a */
 	int x;			  /* points along x */
@@ -60,7 +61,7 @@ static void write_text(const char *path, const void *text, size_t size)
 	fclose(file);
 }
 
-static void write_definition(struct provider *p, const struct small *small)
+static inline void write_definition(struct provider *p, const struct small *small)
 {
 	struct error err = ERROR_INIT;
 	CLEANUP(freep) char *path = text_printf(&err, "%s/small", p->datasets);
@@ -111,7 +112,8 @@ static void write_definition(struct provider *p, const struct small *small)
 		"\"files\": {\"kind\": \"noaa_idx\", \"container\": \"s3://small/\",\n"
 		"  \"dims\": [\"lead_time\"], \"lead\": \"lead_time\",\n"
 		"  \"url\": \"s3://small/{init:%%Y%%m%%d}/t{init:%%H}z.{type}f{lead:02}\",\n"
-		"  \"index_url\": \"{url}.idx\", \"types\": [{\"name\": \"prs\"}, {\"name\": "
+		"  \"index_url\": \"{url}.idx\", \"discovery\": \"%s\", \"types\": [{\"name\": "
+		"\"prs\"}, {\"name\": "
 		"\"sfc\"}]},\n"
 		"\"completeness\": \"%s\", \"withhold\": \"%s\",\n"
 		"\"containers\": [{\"prefix\": \"s3://small/\", \"store\": {\"s3\": {\"region\":\n"
@@ -120,6 +122,7 @@ static void write_definition(struct provider *p, const struct small *small)
 		"\"schedule\": {\"update\": \"30 0,6,12,18 * * *\", \"deadline_s\": 3600,\n"
 		"  \"window_s\": 64800, \"tick_s\": 1}%s}\n",
 		small->x ? small->x : 3, small->a_extra ? small->a_extra : "",
+		small->discovery ? small->discovery : "listing",
 		small->completeness ? small->completeness : "tolerant",
 		small->withhold ? small->withhold : "none", small->extra ? small->extra : "");
 
@@ -133,7 +136,7 @@ static void write_definition(struct provider *p, const struct small *small)
 	assert_ok(selection_init(p->dataset, NULL, 0, &p->selection, &err), &err);
 }
 
-static void provider_init(struct provider *p, const struct small *small)
+static inline void provider_init(struct provider *p, const struct small *small)
 {
 	struct error err = ERROR_INIT;
 
@@ -149,7 +152,7 @@ static void provider_init(struct provider *p, const struct small *small)
 	p->site = (struct site){.primary = p->store, .mirrors = &p->mirror, .n_mirrors = 1};
 }
 
-static void provider_done(struct provider *p)
+static inline void provider_done(struct provider *p)
 {
 	dataset_free(p->dataset);
 	selection_done(&p->selection);
@@ -183,8 +186,8 @@ static void index_text(const char *day, int hour, int lead, bool is_sfc, struct 
 			  &err);
 }
 
-static char *source_path(struct provider *p, const char *day, int hour, int lead, bool is_sfc,
-			 const char *ending)
+static inline char *source_path(struct provider *p, const char *day, int hour, int lead,
+				bool is_sfc, const char *ending)
 {
 	struct error err = ERROR_INIT;
 
@@ -193,8 +196,8 @@ static char *source_path(struct provider *p, const char *day, int hour, int lead
 }
 
 /* Writes @n messages; each says the length it has. */
-static void publish_data(struct provider *p, const char *day, int hour, int lead, bool is_sfc,
-			 int n)
+static inline void publish_data(struct provider *p, const char *day, int hour, int lead,
+				bool is_sfc, int n)
 {
 	CLEANUP(freep) char *path = source_path(p, day, hour, lead, is_sfc, "");
 	CLEANUP(freep) char *folder = text_dup(path, NULL);
@@ -209,8 +212,8 @@ static void publish_data(struct provider *p, const char *day, int hour, int lead
 	write_text(path, messages, (size_t)n * MESSAGE_SIZE);
 }
 
-static void publish_index(struct provider *p, const char *day, int hour, int lead, bool is_sfc,
-			  const char *text)
+static inline void publish_index(struct provider *p, const char *day, int hour, int lead,
+				 bool is_sfc, const char *text)
 {
 	CLEANUP(freep) char *path = source_path(p, day, hour, lead, is_sfc, ".idx");
 	CLEANUP(buf_done) struct buf lines = BUF_INIT(1 << 16);
@@ -223,13 +226,13 @@ static void publish_index(struct provider *p, const char *day, int hour, int lea
 	write_text(path, lines.data, lines.size);
 }
 
-static void publish(struct provider *p, const char *day, int hour, int lead, bool is_sfc)
+static inline void publish(struct provider *p, const char *day, int hour, int lead, bool is_sfc)
 {
 	publish_data(p, day, hour, lead, is_sfc, is_sfc && lead == 0 ? 1 : 2);
 	publish_index(p, day, hour, lead, is_sfc, NULL);
 }
 
-static void publish_all(struct provider *p, const char *day, int hour)
+static inline void publish_all(struct provider *p, const char *day, int hour)
 {
 	for (int lead = 0; lead < SMALL_LEADS; lead++) {
 		publish(p, day, hour, lead, true);
@@ -237,7 +240,7 @@ static void publish_all(struct provider *p, const char *day, int hour)
 	}
 }
 
-static int64_t at(const char *text)
+static inline int64_t at(const char *text)
 {
 	struct error err = ERROR_INIT;
 	int64_t time;
@@ -247,8 +250,8 @@ static int64_t at(const char *text)
 }
 
 /* Tip of main of the store at @url. */
-static void open_main(const char *url, struct store **ret_store, struct repo **ret_repo,
-		      struct checkout **ret_checkout)
+static inline void open_main(const char *url, struct store **ret_store, struct repo **ret_repo,
+			     struct checkout **ret_checkout)
 {
 	const struct repo_at main_branch = {0};
 	struct error err = ERROR_INIT;
@@ -260,7 +263,7 @@ static void open_main(const char *url, struct store **ret_store, struct repo **r
 	assert_ok(repo_checkout(*ret_repo, &id, ret_checkout, &err), &err);
 }
 
-static void tip_of(const char *url, char text[ID12_TEXT_LEN + 1])
+static inline void tip_of(const char *url, char text[ID12_TEXT_LEN + 1])
 {
 	CLEANUP(store_freep) struct store *store = NULL;
 	CLEANUP(repo_freep) struct repo *repo = NULL;
@@ -274,7 +277,7 @@ static void tip_of(const char *url, char text[ID12_TEXT_LEN + 1])
  * Appends everything that readers of main see, one line each: nodes with their documents, chunks
  * with their place or bytes.  Two stores with equal texts are the same archive.
  */
-static void describe(const char *url, struct buf *out)
+static inline void describe(const char *url, struct buf *out)
 {
 	CLEANUP(store_freep) struct store *store = NULL;
 	CLEANUP(repo_freep) struct repo *repo = NULL;
@@ -310,7 +313,7 @@ static void describe(const char *url, struct buf *out)
 }
 
 /* References of all arrays but coordinates, in the store at @url. */
-static size_t count_refs_of(const char *url)
+static inline size_t count_refs_of(const char *url)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(1 << 26);
 	struct error err = ERROR_INIT;

@@ -273,6 +273,53 @@ static void test_checks(void **state)
 	provider_done(&p);
 }
 
+/*
+ * An analysis made of leads 0 and 1: what extends the archive waits for its lead-0 file, so that
+ * the leading edge is never ragged; what fills in a position that is there does not.
+ */
+static void test_withholds(void **state)
+{
+	const struct small small = {.withhold = "until_lead_zero"};
+	struct error err = ERROR_INIT;
+	struct write_counts counts;
+	struct provider p;
+
+	(void)state;
+	begin(&p, &small);
+	publish(&p, "20250102", 0, 1, true);
+	assert_ok(update(&p, NOW, 60 * TIME_SECOND, &counts, &err), &err);
+	assert_int_equal(counts.n_ingested, 0);
+	assert_int_equal(count_refs_of(p.store), 4 * POSITION_REFS);
+	/* The lead-0 file of another type does not stand for it, but makes the position exist. */
+	publish(&p, "20250102", 0, 0, false);
+	assert_ok(update(&p, NOW, 60 * TIME_SECOND, &counts, &err), &err);
+	assert_int_equal(counts.n_ingested, 1);
+	publish(&p, "20250102", 6, 1, false);
+	publish(&p, "20250102", 6, 1, true);
+	publish(&p, "20250102", 6, 0, true);
+	assert_ok(update(&p, NOW, 60 * TIME_SECOND, &counts, &err), &err);
+	assert_int_equal(counts.n_ingested, 3);
+	provider_done(&p);
+}
+
+/* All of a position at once, for sources that are written piece by piece. */
+static void test_whole_position(void **state)
+{
+	const struct small small = {.withhold = "whole_position"};
+	struct error err = ERROR_INIT;
+	struct write_counts counts;
+	struct provider p;
+
+	(void)state;
+	begin(&p, &small);
+	publish_all(&p, "20250102", 0);
+	publish(&p, "20250102", 6, 0, true);
+	assert_ok(update(&p, NOW, 60 * TIME_SECOND, &counts, &err), &err);
+	assert_int_equal(counts.n_ingested, POSITION_FILES);
+	assert_int_equal(counts.n_pending, 2 * POSITION_FILES);
+	provider_done(&p);
+}
+
 /* Two runs of one fire at once: both end well, and the archive is as after one. */
 static void test_two_at_once(void **state)
 {
@@ -341,10 +388,11 @@ static void test_killed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_window),	cmocka_unit_test(test_grows_lazily),
-		cmocka_unit_test(test_polls),	cmocka_unit_test(test_refreshes),
-		cmocka_unit_test(test_refuses), cmocka_unit_test(test_stops),
-		cmocka_unit_test(test_checks),	cmocka_unit_test(test_two_at_once),
+		cmocka_unit_test(test_window),	  cmocka_unit_test(test_grows_lazily),
+		cmocka_unit_test(test_polls),	  cmocka_unit_test(test_refreshes),
+		cmocka_unit_test(test_refuses),	  cmocka_unit_test(test_stops),
+		cmocka_unit_test(test_checks),	  cmocka_unit_test(test_two_at_once),
+		cmocka_unit_test(test_withholds), cmocka_unit_test(test_whole_position),
 		cmocka_unit_test(test_killed),
 	};
 
