@@ -21,7 +21,6 @@ struct folder {
 	pthread_mutex_t mutex;
 	struct target target;
 	struct view_iter *iter;	   /* of a view; NULL before the first entry */
-	bool with_attrs;	   /* what the iterator gives */
 	struct status_names names; /* of the status tree */
 	off_t next;		   /* offset that the next entry has */
 	bool has_entry;		   /* @entry was taken but did not fit */
@@ -130,9 +129,7 @@ static int folder_begin(struct folder *folder, bool with_attrs, struct error *er
 	r = view_iter_new(folder->target.view, &folder->target.file, &folder->iter, err);
 	if (r < 0)
 		return r;
-	folder->with_attrs = with_attrs;
-	if (!with_attrs)
-		view_iter_names_only(folder->iter);
+	view_iter_set_names_only(folder->iter, !with_attrs);
 	return 0;
 }
 
@@ -268,20 +265,43 @@ static int folder_fill(const struct job *job, struct buf *out, struct error *err
 	return r < 0 ? r : 0;
 }
 
-/* Listing may need manifests, so it is done by the pool; one hop serves hundreds of entries. */
+/* Can the next entries be listed without waiting for a manifest, or for somebody who does? */
+static bool folder_is_ready(struct folder *folder)
+{
+	if (folder->target.kind == SLOT_STATUS)
+		return true;
+	return folder->iter && view_iter_is_ready(folder->iter);
+}
+
+/* With the folder's mutex, unless that or the listing would have to be waited for. */
+static int folder_lock(struct folder *folder, bool may_wait)
+{
+	if (may_wait) {
+		pthread_mutex_lock(&folder->mutex);
+		return 0;
+	}
+	if (pthread_mutex_trylock(&folder->mutex) != 0)
+		return VIEW_WOULD_WAIT;
+	if (folder_is_ready(folder))
+		return 0;
+	pthread_mutex_unlock(&folder->mutex);
+	return VIEW_WOULD_WAIT;
+}
+
 static int answer_readdir(struct job *job, bool may_wait, struct error *err)
 {
 	CLEANUP(buf_done) struct buf out = BUF_INIT(FS_READ_MAX);
 	int r;
 
-	if (!may_wait)
-		return VIEW_WOULD_WAIT;
+	r = folder_lock(job->folder, may_wait);
+	if (r != 0)
+		return r;
+	if (job->folder->iter)
+		view_iter_set_names_only(job->folder->iter, !job->plus);
 	r = buf_reserve(&out, job->size, err);
-	if (r == 0) {
-		pthread_mutex_lock(&job->folder->mutex);
+	if (r == 0)
 		r = folder_fill(job, &out, err);
-		pthread_mutex_unlock(&job->folder->mutex);
-	}
+	pthread_mutex_unlock(&job->folder->mutex);
 	/* An error behind entries is told at the next call: never a shorter list. */
 	if (r < 0 && out.size == 0)
 		return r;

@@ -396,8 +396,8 @@ static uint64_t computed_size(const struct view *view, const struct array *array
 	return size;
 }
 
-static void chunk_attr(struct view *view, const struct array *array, const struct chunk *chunk,
-		       const uint32_t *index, struct view_attr *ret_attr)
+static void chunk_attr(const struct view *view, const struct array *array,
+		       const struct chunk *chunk, const uint32_t *index, struct view_attr *ret_attr)
 {
 	*ret_attr = (struct view_attr){
 		.size = shows_decoded(view, array) ? computed_size(view, array, index)
@@ -407,8 +407,12 @@ static void chunk_attr(struct view *view, const struct array *array, const struc
 	ret_attr->has_time = chunk->ref.kind == CHUNK_VIRTUAL && chunk->ref.last_modified;
 	if (ret_attr->has_time)
 		ret_attr->mtime = (int64_t)chunk->ref.last_modified * 1000000;
-	/* Whether it may be followed can change with no snapshot: an address that resolves anew. */
-	ret_attr->unknown = reader_permits(view->reader, chunk, NULL) < 0;
+}
+
+/* Whether it may be followed can change with no snapshot: an address that resolves anew. */
+static bool is_permitted(const struct view *view, const struct chunk *chunk)
+{
+	return reader_permits(view->reader, chunk, NULL) == 0;
 }
 
 static void unknown_attr(struct view *view, const struct array *array, const uint32_t *index,
@@ -450,6 +454,7 @@ static int chunk_stat(struct view *view, const struct array *array, const uint32
 		return 0;
 	}
 	chunk_attr(view, array, &chunk, index, ret_attr);
+	ret_attr->unknown = !is_permitted(view, &chunk);
 	return 0;
 }
 
@@ -871,6 +876,9 @@ struct view_iter {
 	uint32_t next;		   /* coordinate or child */
 	struct chunk_iter *chunks; /* where the level lists references */
 	bool names_only;
+	/* Neighbours mostly lie in one object: whether it may be followed is asked once. */
+	struct buf location;
+	bool not_permitted;
 };
 
 int view_iter_new(struct view *view, const struct view_file *folder, struct view_iter **ret_iter,
@@ -883,6 +891,7 @@ int view_iter_new(struct view *view, const struct view_file *folder, struct view
 	if (folder->kind != VIEW_FOLDER && folder->kind != VIEW_GRID)
 		return error_set(err, ERR_ARGUMENT, "not a folder");
 	iter->view = view_ref(view);
+	iter->location = BUF_INIT(BUF_NO_LIMIT);
 	iter->folder = *folder;
 	iter->stage = folder->kind == VIEW_FOLDER ? ITER_DOCUMENT : ITER_KEYS;
 	if (folder_is_array(view, folder->folder) &&
@@ -901,14 +910,15 @@ struct view_iter *view_iter_free(struct view_iter *iter)
 	if (!iter)
 		return NULL;
 	chunk_iter_free(iter->chunks);
+	buf_done(&iter->location);
 	view_free(iter->view);
 	free(iter);
 	return NULL;
 }
 
-void view_iter_names_only(struct view_iter *iter)
+void view_iter_set_names_only(struct view_iter *iter, bool names_only)
 {
-	iter->names_only = true;
+	iter->names_only = names_only;
 }
 
 static int iter_document(struct view_iter *iter, struct view_entry *ret_entry, struct error *err)
@@ -929,6 +939,48 @@ static int iter_document(struct view_iter *iter, struct view_entry *ret_entry, s
 		return r;
 	ret_entry->has_attr = true;
 	return 0;
+}
+
+bool view_iter_is_ready(const struct view_iter *iter)
+{
+	const struct array *array = iter->array;
+	uint32_t depth = iter->folder.kind == VIEW_GRID ? iter->folder.depth : 0;
+
+	if (iter->stage > ITER_KEYS || !array)
+		return true;
+	if (iter->chunks)
+		return chunk_iter_is_loaded(iter->chunks);
+	/* Grid arithmetic, or references that nobody has looked at. */
+	return keys_nest(array) && (iter->folder.kind == VIEW_GRID ? depth + 1 < array->node.n_dims
+								   : !array->metadata->keys.is_v2);
+}
+
+static bool iter_permits(struct view_iter *iter, const struct chunk *chunk)
+{
+	if (chunk->ref.kind != CHUNK_VIRTUAL)
+		return true;
+	if (!slice_equal(buf_slice(&iter->location), chunk->ref.location)) {
+		iter->not_permitted = !is_permitted(iter->view, chunk);
+		buf_clear(&iter->location);
+		/* Without memory it is asked for again. */
+		if (buf_append_slice(&iter->location, chunk->ref.location, NULL) < 0)
+			buf_clear(&iter->location);
+	}
+	return !iter->not_permitted;
+}
+
+/* As "%u", which is what listing a large folder would spend its time on. */
+static void write_number(uint32_t number, char *out)
+{
+	char digits[10];
+	size_t n = 0;
+
+	do
+		digits[n++] = (char)('0' + number % 10);
+	while (number /= 10);
+	while (n > 0)
+		*out++ = digits[--n];
+	*out = '\0';
 }
 
 /* The next reference of the level, as a chunk file. */
@@ -959,15 +1011,16 @@ static int iter_chunk(struct view_iter *iter, struct view_entry *ret_entry, stru
 	};
 	memcpy(ret_entry->file.index, index, array->node.n_dims * sizeof(*index));
 	if (keys_nest(array))
-		snprintf(ret_entry->name, sizeof(ret_entry->name), "%u",
-			 index[array->node.n_dims - 1]);
+		write_number(index[array->node.n_dims - 1], ret_entry->name);
 	else
 		chunk_name(array, &ret_entry->file, ret_entry->name);
 	ret_entry->has_attr = !iter->names_only;
-	if (ret_entry->has_attr)
+	if (ret_entry->has_attr) {
 		chunk_attr(iter->view, array, chunk, index, &ret_entry->attr);
-	else
+		ret_entry->attr.unknown = !iter_permits(iter, chunk);
+	} else {
 		ret_entry->attr.is_folder = false;
+	}
 	return 0;
 }
 
@@ -997,7 +1050,7 @@ static int iter_coordinate(struct view_iter *iter, uint32_t depth, struct view_e
 	ret_entry->file = iter->folder;
 	ret_entry->file.depth = depth + 1;
 	ret_entry->file.index[depth] = iter->next;
-	snprintf(ret_entry->name, sizeof(ret_entry->name), "%u", iter->next++);
+	write_number(iter->next++, ret_entry->name);
 	entry_grid(iter, ret_entry);
 	return 0;
 }

@@ -122,8 +122,10 @@ struct view_entry {
 struct view_iter;
 int view_iter_new(struct view *view, const struct view_file *folder, struct view_iter **ret_iter,
 		  struct error *err);
-/* Chunks come without attributes from now on, which is faster. */
-void view_iter_names_only(struct view_iter *iter);
+/* With @names_only chunks come without attributes from now on, which is faster. */
+void view_iter_set_names_only(struct view_iter *iter, bool names_only);
+/* Will view_iter_next() not wait for a manifest? */
+bool view_iter_is_ready(const struct view_iter *iter);
 /* 0, VIEW_END, or an error: never a shorter list. */
 int view_iter_next(struct view_iter *iter, struct view_entry *ret_entry, struct error *err);
 struct view_iter *view_iter_free(struct view_iter *iter);

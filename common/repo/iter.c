@@ -114,6 +114,11 @@ struct chunk_iter *chunk_iter_free(struct chunk_iter *iter)
 	return NULL;
 }
 
+bool chunk_iter_is_loaded(const struct chunk_iter *iter)
+{
+	return iter->n_begun == iter->runs.n;
+}
+
 /* Looks at the reference the run has come to: 0, or REPO_END behind the last one of the prefix. */
 static int run_look(struct chunk_iter *iter, struct run *run, struct error *err)
 {

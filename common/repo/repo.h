@@ -153,6 +153,8 @@ int chunk_iter_new(struct checkout *checkout, const struct node *node, const uin
  */
 int chunk_iter_next(struct chunk_iter *iter, const uint32_t **ret_index,
 		    const struct chunk **ret_chunk, struct error *err);
+/* Are all manifests of the walk in memory, so that no call of chunk_iter_next() will wait? */
+bool chunk_iter_is_loaded(const struct chunk_iter *iter);
 struct chunk_iter *chunk_iter_free(struct chunk_iter *iter);
 DEFINE_CLEANUP(struct chunk_iter *, chunk_iter_free)
 
