@@ -117,6 +117,8 @@ int status_write_stats(struct fs *fs, struct buf *out, struct error *err)
 		{"joined_total", "counter", "Loads that joined one under way", reader.joined},
 		{"failures_total", "counter", "Loads that failed", reader.failures},
 		{"cache_bytes", "gauge", "Bytes of content kept", reader.cache_bytes},
+		{"memory_bytes", "gauge", "Bytes of content and buffers in use",
+		 reader.memory_bytes},
 		{"manifest_loads_total", "counter", "Manifests loaded", repo.manifest_loads},
 		{"manifest_hits_total", "counter", "Lookups in loaded manifests",
 		 repo.manifest_hits},

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "reader/memory.h"
+
 struct content *content_new(uint8_t *data, size_t size, struct error *err)
 {
 	struct content *content = malloc(sizeof(*content));
@@ -25,6 +27,9 @@ struct content *content_free(struct content *content)
 {
 	if (content && __atomic_sub_fetch(&content->owners, 1, __ATOMIC_ACQ_REL) == 0) {
 		free(content->data);
+		if (content->memory)
+			memory_give(content->memory, content->bytes.size);
+		memory_free(content->memory);
 		free(content);
 	}
 	return NULL;

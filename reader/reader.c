@@ -13,6 +13,7 @@
 #include "reader/array.h"
 #include "reader/fetch.h"
 #include "reader/gribberish.h"
+#include "reader/memory.h"
 #include "zarr/grid.h"
 
 /* A failing cached read of the kernel asks twice in a row; the memo answers the second. */
@@ -50,6 +51,7 @@ struct reader {
 	struct zarr_registry registry;
 	uint32_t timeout_ms;
 	uint64_t cache_size, content_max;
+	struct memory *memory;
 
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
@@ -88,6 +90,9 @@ static int reader_init(struct reader *reader, const struct reader_options *optio
 	if (!sources.timeout_ms)
 		sources.timeout_ms = reader->timeout_ms;
 	r = sources_new(reader->repo, &sources, &reader->sources, err);
+	if (r < 0)
+		return r;
+	r = memory_new(reader->cache_size, &reader->memory, err);
 	if (r < 0)
 		return r;
 	return fetcher_new(&limits, &reader->fetcher, err);
@@ -166,6 +171,7 @@ struct reader *reader_free(struct reader *reader)
 		entry_drop(reader, reader->oldest);
 	fetcher_free(reader->fetcher);
 	sources_free(reader->sources);
+	memory_free(reader->memory);
 	pthread_cond_destroy(&reader->changed);
 	pthread_mutex_destroy(&reader->mutex);
 	free(reader);
@@ -199,6 +205,7 @@ struct reader_counters reader_counters(const struct reader *reader)
 		.joined = atomic_load(&reader->joined),
 		.failures = atomic_load(&reader->failures),
 		.cache_bytes = cached,
+		.memory_bytes = memory_used(reader->memory),
 	};
 }
 
@@ -335,10 +342,10 @@ static int fetch(struct reader *reader, const struct chunk_ref *ref, struct buf 
 	}
 }
 
-static int decode(struct reader *reader, const struct array *array, const uint32_t *index,
-		  struct slice stored, struct content **ret_content, struct error *err)
+/* Bytes that the decoded chunk has. */
+static int decoded_size(struct reader *reader, const struct array *array, const uint32_t *index,
+			size_t *ret_size, struct error *err)
 {
-	CLEANUP(freep) uint8_t *bytes = NULL;
 	uint64_t shape[ZARR_DIMS_MAX];
 	size_t size;
 	int r;
@@ -357,9 +364,20 @@ static int decode(struct reader *reader, const struct array *array, const uint32
 		return error_set(err, ERR_MEMORY,
 				 "a chunk of %zu bytes is larger than the limit of %llu", size,
 				 (unsigned long long)reader->content_max);
-	bytes = malloc(size ? size : 1);
+	*ret_size = size;
+	return 0;
+}
+
+static int decode(const struct array *array, const uint32_t *index, struct slice stored,
+		  size_t size, struct content **ret_content, struct error *err)
+{
+	CLEANUP(freep) uint8_t *bytes = malloc(size ? size : 1);
+	uint64_t shape[ZARR_DIMS_MAX];
+	int r;
+
 	if (!bytes)
 		return error_memory(err);
+	zarr_grid_chunk_shape(&array->metadata->grid, index, shape);
 	r = zarr_chain_decode(array->chain, shape, stored, bytes, size, err);
 	if (r < 0)
 		return r;
@@ -370,9 +388,9 @@ static int decode(struct reader *reader, const struct array *array, const uint32
 	return 0;
 }
 
-static int load(struct reader *reader, const struct array *array, const struct chunk_ref *ref,
-		const uint32_t *index, enum chunk_form form, struct content **ret_content,
-		struct error *err)
+static int load_now(struct reader *reader, const struct array *array, const struct chunk_ref *ref,
+		    const uint32_t *index, enum chunk_form form, size_t decoded,
+		    struct content **ret_content, struct error *err)
 {
 	CLEANUP(buf_done) struct buf stored = BUF_INIT(reader->content_max);
 	struct content *content;
@@ -384,7 +402,7 @@ static int load(struct reader *reader, const struct array *array, const struct c
 	if (r < 0)
 		return r;
 	if (form == CHUNK_DECODED)
-		return decode(reader, array, index, buf_slice(&stored), ret_content, err);
+		return decode(array, index, buf_slice(&stored), decoded, ret_content, err);
 	bytes = buf_take(&stored, &size);
 	content = content_new(bytes, size, err);
 	if (!content) {
@@ -392,6 +410,54 @@ static int load(struct reader *reader, const struct array *array, const struct c
 		return ERR_MEMORY;
 	}
 	*ret_content = content;
+	return 0;
+}
+
+static bool entries_make_room(struct reader *reader);
+
+/* Takes @bytes of the budget: contents that are kept go first, then others are waited for. */
+static int take_memory(struct reader *reader, uint64_t bytes, int64_t deadline, struct error *err)
+{
+	while (!memory_take(reader->memory, bytes)) {
+		if (!entries_make_room(reader) && !memory_wait(reader->memory, bytes, deadline))
+			return error_set(err, ERR_TIMEOUT,
+					 "no memory for %llu bytes within %u ms: other reads have "
+					 "it, up to the cache size",
+					 (unsigned long long)bytes, reader->timeout_ms);
+	}
+	return 0;
+}
+
+static int load(struct reader *reader, const struct array *array, const struct chunk_ref *ref,
+		const uint32_t *index, enum chunk_form form, int64_t deadline,
+		struct content **ret_content, struct error *err)
+{
+	uint64_t stored = ref->kind == CHUNK_INLINE ? ref->data.size : ref->length;
+	size_t decoded = 0;
+	uint64_t bytes;
+	int r = 0;
+
+	if (form == CHUNK_DECODED)
+		r = decoded_size(reader, array, index, &decoded, err);
+	if (r < 0)
+		return r;
+	if (__builtin_add_overflow(stored, (uint64_t)decoded, &bytes) ||
+	    stored > reader->content_max)
+		return error_set(err, ERR_MEMORY,
+				 "a stored chunk of %llu bytes is larger than the limit of %llu",
+				 (unsigned long long)stored,
+				 (unsigned long long)reader->content_max);
+	r = take_memory(reader, bytes, deadline, err);
+	if (r < 0)
+		return r;
+	r = load_now(reader, array, ref, index, form, decoded, ret_content, err);
+	if (r < 0) {
+		memory_give(reader->memory, bytes);
+		return r;
+	}
+	/* What the content keeps it gives back itself. */
+	(*ret_content)->memory = memory_ref(reader->memory);
+	memory_give(reader->memory, bytes - (*ret_content)->bytes.size);
 	return 0;
 }
 
@@ -413,6 +479,20 @@ static void entries_trim(struct reader *reader)
 		if (entry->state == ENTRY_READY || entry->until <= now)
 			entry_drop(reader, entry);
 	}
+}
+
+/* Lets go of the content that was not used for longest; false if none is kept. */
+static bool entries_make_room(struct reader *reader)
+{
+	struct entry *entry;
+
+	pthread_mutex_lock(&reader->mutex);
+	for (entry = reader->oldest; entry && entry->state != ENTRY_READY; entry = entry->newer)
+		;
+	if (entry)
+		entry_drop(reader, entry);
+	pthread_mutex_unlock(&reader->mutex);
+	return entry != NULL;
 }
 
 static struct entry *entry_find(struct reader *reader, const struct identity *identity)
@@ -510,6 +590,11 @@ static int load_shared(struct reader *reader, const struct array *array,
 		pthread_mutex_unlock(&reader->mutex);
 		return r;
 	}
+	/* A read that waited for its turn until now must not fail for others as well. */
+	if (deadline <= time_monotonic()) {
+		pthread_mutex_unlock(&reader->mutex);
+		return error_set(err, ERR_TIMEOUT, "not begun within %u ms", reader->timeout_ms);
+	}
 	entry = calloc(1, sizeof(*entry));
 	if (!entry) {
 		pthread_mutex_unlock(&reader->mutex);
@@ -519,7 +604,7 @@ static int load_shared(struct reader *reader, const struct array *array,
 	HASH_ADD(hh, reader->entries, identity, sizeof(entry->identity), entry);
 	pthread_mutex_unlock(&reader->mutex);
 
-	r = load(reader, array, ref, index, form, &content, &own);
+	r = load(reader, array, ref, index, form, deadline, &content, &own);
 
 	pthread_mutex_lock(&reader->mutex);
 	entry_settle(reader, entry, r, content, &own);

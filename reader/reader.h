@@ -30,8 +30,12 @@ struct reader_options {
 	struct source_options sources;
 	enum reader_decode decode;
 	struct grib_workers *workers; /* where eccodes runs (decision 9); NULL = in this process */
-	uint64_t cache_size;	      /* bytes of content kept, 0 = 128 MiB */
-	uint32_t timeout_ms;	      /* one read, everything included; 0 = 60 000 */
+	/*
+	 * Bytes of contents, kept or lent, and of the buffers in which they are made, 0 = 128 MiB;
+	 * a chunk that needs more than that is loaded while there is no other.
+	 */
+	uint64_t cache_size;
+	uint32_t timeout_ms;	/* one read, everything included; 0 = 60 000 */
 	uint32_t coalesce_gap;	/* bytes between ranges that are still fetched as one; 0 = 64 KiB */
 	uint32_t coalesce_size; /* most bytes of one coalesced request; 0 = 16 MiB */
 	uint32_t coalesce_wait_us; /* how long a fetch waits for neighbours; 0 = not at all */
@@ -51,8 +55,9 @@ struct repo *reader_repo(struct reader *reader);
 /* Immutable bytes with owners: content_free() is one owner less. */
 struct content {
 	struct slice bytes;
-	uint32_t owners; /* atomic */
-	uint8_t *data;	 /* what bytes lends from */
+	uint32_t owners;       /* atomic */
+	uint8_t *data;	       /* what bytes lends from */
+	struct memory *memory; /* the budget that its bytes were taken from; NULL for none */
 };
 struct content *content_ref(struct content *content);
 struct content *content_free(struct content *content);
@@ -64,6 +69,7 @@ struct reader_counters {
 	uint64_t decodes;		 /* GRIB messages decoded */
 	uint64_t cache_hits, joined;	 /* answered by the cache; by a flight under way */
 	uint64_t failures;
-	uint64_t cache_bytes;
+	uint64_t cache_bytes;  /* of contents kept */
+	uint64_t memory_bytes; /* of all contents, and buffers under way */
 };
 struct reader_counters reader_counters(const struct reader *reader);
