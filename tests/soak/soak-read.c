@@ -133,7 +133,7 @@ static int read_small(struct reader *reader)
 	char path[PATH_MAX];
 	int r;
 
-	snprintf(path, sizeof(path), "%s/many/c/%d/%d", reader->soak->mount,
+	snprintf(path, sizeof(path), "%s/many/c/%d/%d/0", reader->soak->mount,
 		 (int)(which / SMALL_SIDE), (int)(which % SMALL_SIDE));
 	r = read_chunk(reader, path, SMALL_SIZE);
 	if (r < 0)
