@@ -83,9 +83,6 @@ struct flat_schema {
 
 /* Verifies a whole buffer from its root on; ERR_FORMAT names table and field. */
 int flat_verify(struct slice buf, const struct flat_schema *root, struct error *err);
-/* Verifies the table at @pos with everything below it. */
-int flat_verify_table(struct slice buf, uint32_t pos, const struct flat_schema *schema,
-		      struct error *err);
 /* Verifies the root table alone: tables that its fields lead to are not looked at. */
 int flat_verify_root(struct slice buf, const struct flat_schema *root, struct error *err);
 /* The same for the table that item @i of the (verified) vector at @vector leads to. */
@@ -211,8 +208,6 @@ uint32_t flat_put_string(struct flat_builder *builder, struct slice text);
 /* @n elements of @size bytes, aligned to @align. */
 uint32_t flat_put_vector(struct flat_builder *builder, const void *items, size_t n, size_t size,
 			 size_t align);
-/* Vector of offsets to what the @n handles stand for. */
-uint32_t flat_put_offsets(struct flat_builder *builder, const uint32_t *handles, size_t n);
 /* Remembers the handle of an item; the items of vectors within vectors come to lie on top. */
 void flat_gather(struct flat_builder *builder, uint32_t handle);
 /* Vector of offsets to what was gathered since gathered.n was @base, which is forgotten. */

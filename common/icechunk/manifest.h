@@ -129,7 +129,7 @@ int manifest_iter_next(struct manifest_iter *iter, struct error *err);
 int index_compare(const uint32_t *a, const uint32_t *b, uint32_t n);
 
 /*
- * Writing.  References are added in order and kept at about 56 bytes each plus 4 a coordinate,
+ * Writing.  References are added in order and kept at about 40 bytes each plus 4 a coordinate,
  * beside one copy of each distinct location and etag.
  */
 struct manifest_builder;
