@@ -194,11 +194,29 @@ static int begin_branch(struct backfill *backfill, struct target *target, struct
 	return r < 0 ? r : first_commit(backfill, target, &branch.base, branch.has_base, err);
 }
 
+/* How many files all jobs have; eras hardly change their number. */
+static int tell_total(const struct backfill *backfill, struct error *err)
+{
+	const struct backfill_options *options = backfill->options;
+	const struct job *first = &backfill->jobs.items[0];
+	CLEANUP(source_files_done) struct source_files files = {0};
+	int r;
+
+	if (!options->hooks || !options->hooks->total)
+		return 0;
+	r = source_files_generate(options->dataset, options->selection, first->first,
+				  first->first + 1, &files, err);
+	if (r == 0)
+		options->hooks->total(files.n * (first->end - first->first) * backfill->jobs.n);
+	return r;
+}
+
 static int work(struct backfill *backfill, struct outcomes *outcomes, struct write_counts *counts,
 		struct error *err)
 {
 	const struct backfill_options *options = backfill->options;
 	uint64_t n_workers = (backfill->jobs.n + options->jobs_per_pod - 1) / options->jobs_per_pod;
+	struct write_hooks hooks = options->hooks ? *options->hooks : (struct write_hooks){0};
 	struct write_options write = {.dataset = options->dataset,
 				      .site = options->site,
 				      .selection = options->selection,
@@ -207,8 +225,12 @@ static int work(struct backfill *backfill, struct outcomes *outcomes, struct wri
 				      .n_positions = backfill->n,
 				      .overwrite_chunks = options->overwrite_chunks,
 				      .outcomes = outcomes,
-				      .hooks = options->hooks};
+				      .hooks = &hooks};
+	int told = tell_total(backfill, err);
 
+	if (told < 0)
+		return told;
+	hooks.total = NULL; /* that of one worker says little */
 	for (uint64_t w = 0; w < n_workers; w++) {
 		struct write_counts more = {0};
 		size_t first, end;

@@ -237,7 +237,7 @@ static int run_backfill(struct cli *cli, const struct backfill_local *options,
 	struct write_counts counts = {0};
 	int r;
 
-	hooks.total = NULL; /* one line for all workers: the whole is known below */
+	hooks.total = progress_total;
 	backfill->hooks = &hooks;
 	cli_watch_interrupts();
 	progress_start("backfill", 0, cli->show_progress);

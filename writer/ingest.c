@@ -87,6 +87,8 @@ static int ingest_index(const struct ingest *ingest, const struct source_file *f
 		return 0;
 	}
 	r = resolver_index(ingest->resolver, file, buf_slice(&text), refs, err);
+	if (r == 0)
+		refs->n_bytes = text.size;
 	if (r < 0 || refs->outcome != OUTCOME_NONE)
 		return r;
 	r = check_last_message(ingest, file, refs, err);

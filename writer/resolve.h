@@ -61,6 +61,7 @@ struct file_refs {
 				   commas */
 	struct buf meaningless; /* records that are in the file but are no data */
 	uint64_t n_missing, n_duplicates, n_later_fields;
+	uint64_t n_bytes;		   /* read to find all this */
 	uint64_t last_offset, last_length; /* of the message with the largest offset */
 };
 

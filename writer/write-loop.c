@@ -382,13 +382,19 @@ static int new_batch(struct loop *loop, struct batch **ret_batch, struct error *
 			 options->overwrite_chunks, ret_batch, err);
 }
 
-static uint64_t refs_of(const struct batch_file *files, size_t n)
+/* @n_looked_at files are settled, of which @n gave references. */
+static void tell_progress(const struct loop *loop, uint64_t n_looked_at,
+			  const struct batch_file *files, size_t n)
 {
-	uint64_t n_refs = 0;
+	uint64_t n_refs = 0, n_bytes = 0;
 
-	for (size_t i = 0; i < n; i++)
+	if (!hooks(loop)->progress)
+		return;
+	for (size_t i = 0; i < n; i++) {
 		n_refs += files[i].refs.refs.n;
-	return n_refs;
+		n_bytes += files[i].refs.n_bytes;
+	}
+	hooks(loop)->progress(n_looked_at, n_refs, n_bytes);
 }
 
 /* A backfill's one sweep and one commit; references go to the transaction slice by slice. */
@@ -413,8 +419,8 @@ static int backfill(struct loop *loop, size_t *ready, size_t n_ready, struct err
 			r = new_batch(loop, &batch, err);
 		if (r == 0 && kept > 0)
 			r = batch_add(batch, files, kept, err);
-		if (r == 0 && hooks(loop)->progress)
-			hooks(loop)->progress(n, refs_of(files, kept), 0);
+		if (r == 0)
+			tell_progress(loop, n, files, kept);
 		if (r == 0)
 			count_files(loop, ready + at, files, kept);
 		files_done(files, kept);
@@ -483,8 +489,7 @@ static int update_tick(struct loop *loop, size_t *ready, size_t n_ready, struct 
 	if (n > 0)
 		r = commit_tick(loop, ready, files, &n, err);
 	if (r == 0) {
-		if (hooks(loop)->progress)
-			hooks(loop)->progress(n, refs_of(files, n), 0);
+		tell_progress(loop, n, files, n);
 		count_files(loop, ready, files, n);
 		tell_commit(loop, n_commits);
 	}
@@ -557,6 +562,7 @@ static int note_pending(struct loop *loop, struct error *err)
 		r = note_outcome(loop, &loop->files.items[i], OUTCOME_NOT_PUBLISHED,
 				 slice_text("the source did not have it"), err);
 	}
+	tell_progress(loop, loop->counts.n_pending, NULL, 0);
 	if (r == 0 && loop->options->outcomes)
 		r = outcomes_flush(loop->options->outcomes, err);
 	return r;
@@ -588,7 +594,8 @@ int write_loop_run(const struct write_options *options, const struct job *jobs, 
 		return r;
 	loop.ingest = (struct ingest){options->dataset, loop.source, loop.resolver};
 	if (hooks(&loop)->total)
-		hooks(&loop)->total(count_pending(&loop));
+		hooks(&loop)->total(loop.files.n);
+	tell_progress(&loop, loop.counts.n_present, NULL, 0);
 	if (count_pending(&loop) > 0)
 		r = options->is_update ? poll(&loop, err) : tick(&loop, err);
 	/* Also after a failure: the counts are what people look at, the reasons what they ask for.

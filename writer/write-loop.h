@@ -35,7 +35,8 @@ struct write_counts {
 struct write_hooks {
 	void (*skipped)(const struct source_file *file, enum outcome outcome, const char *detail);
 	void (*committed)(const struct write_counts *counts);
-	/* Files to come, and what has been done since the last call. */
+	/* Files that there are; what was settled since the last call: files, references, bytes of
+	 * indexes. */
 	void (*total)(uint64_t n_files);
 	void (*progress)(uint64_t n_files, uint64_t n_refs, uint64_t n_bytes);
 	void (*waiting)(uint64_t n_pending);
