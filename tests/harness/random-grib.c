@@ -239,6 +239,9 @@ static int make_coded(struct random *random, size_t n, struct buf *s5, struct bu
 
 	if (bits <= 4 && pick(random, 0, 1))
 		flags |= AEC_RESTRICTED;
+	/* In three octets eccodes would take signs for values. */
+	if (flags & AEC_DATA_PREPROCESS && (bits <= 16 || bits > 24) && pick(random, 0, 3) == 0)
+		flags |= AEC_DATA_SIGNED;
 	make_numbers(random, bits, x, n);
 	r = r ? r : put_scaling(random, 42, bits, s5, err);
 	r = r ? r
