@@ -90,39 +90,38 @@ static bool take_unaries(struct grib_aec *a, uint32_t *x, size_t n)
 	return true;
 }
 
-/* Low parts of @k bits, added to the high parts in @x. */
-static bool add_low_parts(struct grib_aec *a, unsigned int k, uint32_t *x, size_t n)
+/* @n numbers of @width bits; there is room for the slack behind them. */
+static bool take_packed(struct grib_aec *a, unsigned int width, uint32_t *x, size_t n)
 {
-	uint32_t low[BLOCK_MAX + GRIB_KERNEL_SLACK / 4];
 	uint8_t tail[BLOCK_MAX * 4 + 8 + GRIB_KERNEL_SLACK] = {0};
-	size_t byte = (size_t)(a->bit / 8);
-	size_t length = (size_t)((a->bit % 8 + (uint64_t)n * k + 7) / 8);
+	uint64_t bits = (uint64_t)n * width;
+	size_t byte = (size_t)(a->bit / 8), length = (size_t)((a->bit % 8 + bits + 7) / 8);
 	const uint8_t *from = a->data.data + byte;
 
-	if (a->bit + (uint64_t)n * k > a->bits)
+	if (a->bit + bits > a->bits)
 		return false;
 	if (a->data.size - byte < length + GRIB_KERNEL_SLACK) {
 		memcpy(tail, from, length);
 		from = tail;
 	}
-	a->kernels->unpack(from, (unsigned int)(a->bit % 8), k, low, n);
-	a->bit += (uint64_t)n * k;
-	for (size_t i = 0; i < n; i++)
-		x[i] = (x[i] << k) + low[i];
+	a->kernels->unpack(from, (unsigned int)(a->bit % 8), width, x, n);
+	a->bit += bits;
 	return true;
 }
 
 static bool split(struct grib_aec *a, unsigned int k, uint32_t *x, size_t n)
 {
+	uint32_t low[BLOCK_MAX + GRIB_KERNEL_SLACK / 4];
+
 	if (!take_unaries(a, x, n))
 		return false;
-	return k == 0 || add_low_parts(a, k, x, n);
-}
-
-static bool plain(struct grib_aec *a, uint32_t *x, size_t n)
-{
-	memset(x, 0, n * sizeof(*x));
-	return add_low_parts(a, a->width, x, n);
+	if (k == 0)
+		return true;
+	if (!take_packed(a, k, low, n))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		x[i] = (x[i] << k) + low[i];
+	return true;
 }
 
 /*
@@ -181,7 +180,7 @@ static bool read_block(struct grib_aec *a, bool reference, uint32_t *x)
 	}
 	id = take(a, a->id_bits);
 	if (id == last_id)
-		return plain(a, x, n);
+		return take_packed(a, a->width, x, n);
 	if (id == 0) {
 		bool in_pairs = take(a, 1);
 

@@ -66,8 +66,11 @@ class RealMessages(peer.Case):
         for path in self.files():
             data = path.read_bytes()
             for number, (offset, length) in enumerate(messages(data)):
-                # All four in the first message of a file, then the two extremes, then none.
-                some = FLAGS if number == 0 else FLAGS[::3] if number < 20 else FLAGS[3:]
+                # All four in the first message of a file, both in the others; of the 160 like
+                # messages of a reanalysis some.
+                if number > 20 and number % 10:
+                    continue
+                some = FLAGS if number == 0 and length < 1400000 else FLAGS[3:]
                 for adjust, north_up in some:
                     with self.subTest(file=path.name, message=number, flags=(adjust, north_up)):
                         want = gribberish.parse_grib_array(
@@ -91,7 +94,7 @@ class RealMessages(peer.Case):
         for path in self.files():
             data = path.read_bytes()
             different = 0
-            for offset, length in list(messages(data))[:20]:
+            for offset, length in list(messages(data))[:10]:
                 want = gribberish.parse_grib_array(data[offset : offset + length], 0).ravel()
                 different += not equal_bits(decode(path, offset, length), want)
             with self.subTest(file=path.name):
