@@ -166,7 +166,9 @@ uint32_t flat_put_gathered(struct flat_builder *b, size_t base)
 
 	if (b->err.kind)
 		return 0;
-	handle = put_offsets(b, b->gathered.items + base, b->gathered.n - base);
+	if (b->gathered.n == base)
+		return put_offsets(b, NULL, 0);
+	handle = put_offsets(b, &b->gathered.items[base], b->gathered.n - base);
 	b->gathered.n = base;
 	return handle;
 }

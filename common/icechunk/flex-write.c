@@ -175,6 +175,12 @@ static int put_vector(struct writer *w, const struct vector *v, struct item *ret
 
 static int put_value(struct writer *w, const struct json *value);
 
+/* What stands on the stack from @base on; NULL for nothing. */
+static const struct item *items_from(const struct writer *w, size_t base)
+{
+	return base < w->stack.n ? &w->stack.items[base] : NULL;
+}
+
 /* Takes the items above @base from the stack and puts the vector of them there. */
 static int end_vector(struct writer *w, size_t base, const struct vector *v)
 {
@@ -219,7 +225,7 @@ static int put_array(struct writer *w, const struct json *array)
 		if (r < 0)
 			return r;
 	}
-	v.items = w->stack.items + base;
+	v.items = items_from(w, base);
 	v.n = w->stack.n - base;
 	choose_vector_type(&v);
 	return end_vector(w, base, &v);
@@ -264,7 +270,7 @@ static int put_object(struct writer *w, const struct json *object)
 	}
 	if (r < 0)
 		return r;
-	v = (struct vector){.items = w->stack.items + base,
+	v = (struct vector){.items = items_from(w, base),
 			    .n = members.n,
 			    .step = 2,
 			    .type = FLEX_VECTOR_INT + (FLEX_KEY - FLEX_INT),
@@ -272,7 +278,7 @@ static int put_object(struct writer *w, const struct json *object)
 	r = put_vector(w, &v, &keys);
 	if (r < 0)
 		return r;
-	v.items = w->stack.items + base + 1;
+	v.items = items_from(w, base + 1);
 	v.type = FLEX_MAP;
 	v.typed = false;
 	v.keys = &keys;

@@ -321,7 +321,7 @@ static const uint32_t *chunk_coords(const struct draft_chunks *chunks, size_t i,
 	if (chunks->next)
 		return chunks->next(chunks->argument, i, ret_n);
 	*ret_n = chunks->n_dims;
-	return chunks->coords + i * chunks->n_dims;
+	return chunks->n_dims ? &chunks->coords[i * chunks->n_dims] : NULL;
 }
 
 #define CHUNK_BYTES 16 /* of an entry beside its coordinates */
