@@ -77,7 +77,7 @@ int target_entry(struct fs *fs, const struct target *target, const struct view_f
 		 struct error *err);
 /* The slot that the last entry of a listing was in, kept for the next ones. */
 struct entry_memo {
-	struct slot *slot;     /* one lookup of it */
+	struct slot *slot;     /* held */
 	struct view_file file; /* one that is in it */
 };
 void entry_memo_done(struct fs *fs, struct entry_memo *memo);

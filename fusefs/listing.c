@@ -83,6 +83,8 @@ static int answer_opendir(struct job *job, bool may_wait, struct error *err)
 	struct folder *folder;
 	int r = 0;
 
+	if (job->target.kind == SLOT_TEXT)
+		return error_set(err, ERR_ARGUMENT, "not a folder");
 	/* Names of branches and tags may be fetched. */
 	if (is_status && !may_wait)
 		return VIEW_WOULD_WAIT;
@@ -248,6 +250,9 @@ static int folder_fill(const struct job *job, struct buf *out, struct error *err
 	for (; offset < OFFSET_PARENT; offset++)
 		if (!dot_add(job, out, offset))
 			return 0;
+	/* No folder reaches that far. */
+	if (offset == INT64_MAX)
+		return 0;
 	r = folder_seek(folder, offset + 1, job->plus, err);
 	while (r == 0) {
 		r = folder_peek(folder, job->plus, err);

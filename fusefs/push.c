@@ -132,7 +132,12 @@ static bool is_known(const struct pusher *pusher, uint64_t ino)
 void pusher_add(struct pusher *pusher, uint64_t ino, struct content *content, uint64_t from,
 		uint64_t to)
 {
-	if (from == 0 && to >= content->bytes.size)
+	uint64_t size = content->bytes.size;
+
+	/* A read may lie beyond the end. */
+	from = from < size ? from : size;
+	to = to < size ? to : size;
+	if (from == 0 && to == size)
 		return;
 	pthread_mutex_lock(&pusher->mutex);
 	if (pusher->n < QUEUE && !is_known(pusher, ino)) {

@@ -278,6 +278,22 @@ void slots_again(struct slots *slots, struct slot *slot)
 	pthread_mutex_unlock(&slots->mutex);
 }
 
+/* Takes the slot at @place out of the table if nobody knows it any more.  Under the mutex. */
+static struct entry *place_clear(struct slots *slots, uint32_t place)
+{
+	struct entry *entry = slots->places[place];
+
+	if (entry->slot.lookups || entry->slot.holds)
+		return NULL;
+	slots->places[place] = NULL;
+	slots->used--;
+	if (place < slots->free_from)
+		slots->free_from = place;
+	if (entry->slot.kind != SLOT_TEXT)
+		HASH_DEL(slots->by_key, entry);
+	return entry;
+}
+
 void slots_forget(struct slots *slots, uint64_t ino, uint64_t n)
 {
 	uint64_t place = ino >> NUMBER_BITS;
@@ -288,17 +304,28 @@ void slots_forget(struct slots *slots, uint64_t ino, uint64_t n)
 		entry = slots->places[place];
 	if (entry) {
 		entry->slot.lookups -= n < entry->slot.lookups ? n : entry->slot.lookups;
-		if (entry->slot.lookups == 0) {
-			slots->places[place] = NULL;
-			slots->used--;
-			if (place < slots->free_from)
-				slots->free_from = (uint32_t)place;
-			if (entry->slot.kind != SLOT_TEXT)
-				HASH_DEL(slots->by_key, entry);
-		} else {
-			entry = NULL;
-		}
+		entry = place_clear(slots, (uint32_t)place);
 	}
+	pthread_mutex_unlock(&slots->mutex);
+	if (entry)
+		entry_free(entry);
+}
+
+void slots_hold(struct slots *slots, struct slot *slot)
+{
+	pthread_mutex_lock(&slots->mutex);
+	slot->holds++;
+	slot->lookups--;
+	pthread_mutex_unlock(&slots->mutex);
+}
+
+void slots_release(struct slots *slots, struct slot *slot)
+{
+	struct entry *entry;
+
+	pthread_mutex_lock(&slots->mutex);
+	slot->holds--;
+	entry = place_clear(slots, slot->place);
 	pthread_mutex_unlock(&slots->mutex);
 	if (entry)
 		entry_free(entry);

@@ -36,6 +36,7 @@ struct slot {
 	enum slot_kind kind;
 	uint32_t place;	  /* in the table */
 	uint64_t lookups; /* numbers in it that the kernel remembers, counted as it counts */
+	uint32_t holds;	  /* by ourselves */
 	uint64_t seed;	  /* what st_ino is made from: the same for the same thing */
 
 	/* SLOT_VIEW */
@@ -76,7 +77,10 @@ int slots_status(struct slots *slots, enum status_folder folder, uint64_t n, str
 		 struct error *err);
 int slots_text(struct slots *slots, struct content *text, int64_t mtime, uint64_t n,
 	       struct slot **ret_slot, struct error *err);
-/* One more lookup of a slot that the caller has one of. */
+/* Makes one lookup of the slot a hold, whatever the kernel forgets; and ends that. */
+void slots_hold(struct slots *slots, struct slot *slot);
+void slots_release(struct slots *slots, struct slot *slot);
+/* One more lookup of a slot that the caller holds. */
 void slots_again(struct slots *slots, struct slot *slot);
 /* The kernel forgets @n lookups of @ino; the last one frees the slot. */
 void slots_forget(struct slots *slots, uint64_t ino, uint64_t n);

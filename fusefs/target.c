@@ -294,7 +294,7 @@ int target_entry(struct fs *fs, const struct target *target, const struct view_f
 void entry_memo_done(struct fs *fs, struct entry_memo *memo)
 {
 	if (memo->slot)
-		slots_forget(fs->slots, slot_ino(memo->slot, 0), 1);
+		slots_release(fs->slots, memo->slot);
 	memo->slot = NULL;
 }
 
@@ -315,6 +315,7 @@ static int memo_find(struct fs *fs, const struct target *target, const struct vi
 	if (r < 0)
 		return r;
 	entry_memo_done(fs, memo);
+	slots_hold(fs->slots, slot);
 	memo->slot = slot;
 	memo->file = *file;
 	return 0;

@@ -29,6 +29,7 @@ struct chunk_iter {
 	size_t n_heap;
 	struct manifest_pin *lent; /* of an exhausted run whose last chunk is lent */
 	struct chunk chunk;
+	struct error failure; /* stays: a walk that went on behind it would come up short */
 };
 
 static bool box_has_prefix(const struct manifest_ref *ref, const uint32_t *prefix, uint32_t n)
@@ -272,8 +273,8 @@ static int iter_advance(struct chunk_iter *iter, struct error *err)
 	return 0;
 }
 
-int chunk_iter_next(struct chunk_iter *iter, const uint32_t **ret_index,
-		    const struct chunk **ret_chunk, struct error *err)
+static int iter_next(struct chunk_iter *iter, const uint32_t **ret_index,
+		     const struct chunk **ret_chunk, struct error *err)
 {
 	for (;;) {
 		struct run *run;
@@ -307,4 +308,16 @@ int chunk_iter_next(struct chunk_iter *iter, const uint32_t **ret_index,
 			return 0;
 		}
 	}
+}
+
+int chunk_iter_next(struct chunk_iter *iter, const uint32_t **ret_index,
+		    const struct chunk **ret_chunk, struct error *err)
+{
+	int r = iter->failure.kind;
+
+	if (r == 0)
+		r = iter_next(iter, ret_index, ret_chunk, &iter->failure);
+	if (r < 0 && err)
+		*err = iter->failure;
+	return r;
 }

@@ -149,7 +149,7 @@ int chunk_iter_new(struct checkout *checkout, const struct node *node, const uin
 		   uint32_t n_prefix, struct chunk_iter **ret_iter, struct error *err);
 /*
  * 0 with index (n_dims numbers) and chunk, both lent until the next call (no chunk_done()),
- * REPO_END, or an error (never a shorter walk).
+ * REPO_END, or an error (never a shorter walk: each further call fails as well).
  */
 int chunk_iter_next(struct chunk_iter *iter, const uint32_t **ret_index,
 		    const struct chunk **ret_chunk, struct error *err);

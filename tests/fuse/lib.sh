@@ -41,7 +41,7 @@ cleanup() {
 	done
 	# What still runs here ends with its mount.
 	n=0
-	while pgrep -f "^[^ ]*refmtfs .*$mnt" >/dev/null && [ $n -lt 50 ]; do
+	while pgrep -r S,R,D -f "^[^ ]*refmtfs .*$mnt" >/dev/null && [ $n -lt 50 ]; do
 		n=$((n + 1))
 		sleep 0.1
 	done
@@ -61,7 +61,7 @@ mount_it() {
 
 # Number of the supervisor that serves the mount.
 supervisor() {
-	pgrep -o -f "^[^ ]*refmtfs .*$mnt"
+	pgrep -r S,R,D -o -f "^[^ ]*refmtfs .*$mnt"
 }
 
 # Number of the daemon below it.
@@ -79,9 +79,14 @@ until_true() {
 	done
 }
 
+# Has process $1 ended?  Whoever should reap it may be slow.
+gone() {
+	! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null
+}
+
 unmount_it() {
 	pid=$(supervisor)
 	kill -TERM "$pid"
-	until_true "! kill -0 $pid 2>/dev/null" 100
+	until_true "gone $pid" 100
 	! mountpoint -q "$mnt" || fail "still mounted"
 }
