@@ -456,6 +456,9 @@ int cmd_repo_apply(struct cli *cli, const void *argument, struct error *err)
 	if (r == 0)
 		r = apply_input(&apply, options, opened.repo, options->base ? &base : NULL,
 				buf_slice(&input), err);
+	/* The command line is right, a line of the input is not. */
+	if (r == ERR_ARGUMENT && apply.line > 0)
+		cli->error_status = 1;
 	if (r == 0)
 		r = apply_commit(cli, options, apply.transaction, err);
 	transaction_free(apply.transaction);
