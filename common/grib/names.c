@@ -150,8 +150,9 @@ static bool find(const struct names *table, size_t n, int discipline, int catego
 		    number < row->first)
 			continue;
 		for (int i = row->first; i < number && name; i++) {
-			name = strchr(name, ' ');
-			name += name != NULL;
+			const char *blank = strchr(name, ' ');
+
+			name = blank ? blank + 1 : NULL;
 		}
 		if (!name)
 			continue;
