@@ -133,6 +133,8 @@ static int s3_sign(void *argument, bool renew, const char *method, const char *u
 	r = http_lines_add(headers, err, "Host: %s", strstr(origin, "://") + 3);
 	if (r == 0)
 		r = http_lines_add(headers, err, "x-amz-content-sha256: %s", hash);
+	if (r == 0 && self->requester_pays)
+		r = http_lines_add(headers, err, "x-amz-request-payer: requester");
 	if (r < 0)
 		return r;
 	s3_get_region(self, region);
@@ -282,13 +284,6 @@ static int s3_call(struct store_s3 *self, const struct s3_call *call,
 	return r;
 }
 
-static int s3_add_payer(const struct store_s3 *self, struct http_lines *headers, struct error *err)
-{
-	if (!self->requester_pays)
-		return 0;
-	return http_lines_add(headers, err, "x-amz-request-payer: requester");
-}
-
 /* --- reading --- */
 
 /* 404 with a body says whether the key or the bucket is not there. */
@@ -364,16 +359,13 @@ static int s3_get(struct store *store, const char *key, uint64_t offset, uint64_
 /* HEAD has no body to tell a missing key from a missing bucket: asks once more with GET. */
 static int s3_head_absent(struct store_s3 *self, const char *key, struct error *err)
 {
-	CLEANUP(http_lines_free) struct http_lines headers = {0};
 	CLEANUP(http_answer_done) struct http_answer answer = {0};
-	struct s3_call call = {.method = "GET", .key = key, .headers = &headers, .answer_max = 1};
+	struct s3_call call = {.method = "GET", .key = key, .answer_max = 1};
 	int r;
 
 	if (self->bucket_seen)
 		return STORE_ABSENT;
-	r = s3_add_payer(self, &headers, err);
-	if (r == 0)
-		r = s3_call(self, &call, &answer, err);
+	r = s3_call(self, &call, &answer, err);
 	if (r == 0 && answer.attempt.status == 404)
 		return s3_not_found(self, &answer, err);
 	/* It has been made in the meantime, or the question itself failed. */
@@ -383,12 +375,9 @@ static int s3_head_absent(struct store_s3 *self, const char *key, struct error *
 static int s3_head_answer(struct store_s3 *self, const char *key, struct http_answer *answer,
 			  struct error *err)
 {
-	CLEANUP(http_lines_free) struct http_lines headers = {0};
-	struct s3_call call = {.method = "HEAD", .key = key, .headers = &headers};
-	int r = s3_add_payer(self, &headers, err);
+	struct s3_call call = {.method = "HEAD", .key = key};
+	int r = s3_call(self, &call, answer, err);
 
-	if (r == 0)
-		r = s3_call(self, &call, answer, err);
 	if (r < 0)
 		return r;
 	if (answer->attempt.status == 404)
@@ -508,9 +497,7 @@ static int s3_put_single(struct store_s3 *self, const struct s3_write *write,
 	};
 	int r;
 
-	r = s3_add_payer(self, &headers, err);
-	if (r == 0)
-		r = s3_add_write_condition(write, &headers, err);
+	r = s3_add_write_condition(write, &headers, err);
 	if (r == 0)
 		r = s3_add_write_id(write, &headers, err);
 	if (r == 0)
@@ -549,9 +536,7 @@ static int s3_start_upload(struct s3_upload *upload, struct error *err)
 	};
 	int r;
 
-	r = s3_add_payer(upload->self, &headers, err);
-	if (r == 0)
-		r = s3_add_write_id(upload->write, &headers, err);
+	r = s3_add_write_id(upload->write, &headers, err);
 	if (r == 0)
 		r = s3_call(upload->self, &call, &answer, err);
 	if (r < 0)
@@ -570,7 +555,6 @@ static int s3_start_upload(struct s3_upload *upload, struct error *err)
 static int s3_send_part(void *argument, size_t i, struct error *err)
 {
 	struct s3_upload *upload = argument;
-	CLEANUP(http_lines_free) struct http_lines headers = {0};
 	CLEANUP(http_answer_done) struct http_answer answer = {0};
 	CLEANUP(freep)
 	char *query = text_printf(err, "partNumber=%zu&uploadId=%s", i + 1, upload->id);
@@ -578,16 +562,13 @@ static int s3_send_part(void *argument, size_t i, struct error *err)
 		.method = "PUT",
 		.key = upload->write->key,
 		.query = query,
-		.headers = &headers,
 		.body = slice_sub(upload->write->bytes, i * upload->part, upload->part),
 	};
 	int r;
 
 	if (!query)
 		return ERR_MEMORY;
-	r = s3_add_payer(upload->self, &headers, err);
-	if (r == 0)
-		r = s3_call(upload->self, &call, &answer, err);
+	r = s3_call(upload->self, &call, &answer, err);
 	if (r < 0)
 		return r;
 	if (answer.attempt.status != 200)
@@ -597,7 +578,6 @@ static int s3_send_part(void *argument, size_t i, struct error *err)
 
 static void s3_abort_upload(struct s3_upload *upload)
 {
-	CLEANUP(http_lines_free) struct http_lines headers = {0};
 	CLEANUP(http_answer_done) struct http_answer answer = {0};
 	struct error ignored = ERROR_INIT;
 	CLEANUP(freep) char *query = text_printf(&ignored, "uploadId=%s", upload->id);
@@ -605,10 +585,9 @@ static void s3_abort_upload(struct s3_upload *upload)
 		.method = "DELETE",
 		.key = upload->write->key,
 		.query = query,
-		.headers = &headers,
 	};
 
-	if (query && s3_add_payer(upload->self, &headers, &ignored) == 0)
+	if (query)
 		s3_call(upload->self, &call, &answer, &ignored);
 }
 
@@ -647,8 +626,6 @@ static int s3_complete_upload(struct s3_upload *upload, struct version *ret_vers
 	if (!query)
 		return ERR_MEMORY;
 	r = s3_complete_body(upload, &body, err);
-	if (r == 0)
-		r = s3_add_payer(upload->self, &headers, err);
 	if (r == 0)
 		r = s3_add_write_condition(upload->write, &headers, err);
 	if (r < 0)
@@ -743,7 +720,7 @@ static int s3_copy_headers(struct store_s3 *self, const char *from, const struct
 		r = http_lines_add(headers, err, "x-amz-copy-source-if-match: %.*s", (int)bare.size,
 				   (const char *)bare.data);
 	}
-	return r < 0 ? r : s3_add_payer(self, headers, err);
+	return r;
 }
 
 static int s3_copy(struct store *store, const char *from, const struct version *version,
@@ -775,14 +752,11 @@ static int s3_copy(struct store *store, const char *from, const struct version *
 
 static int s3_remove(struct store *store, const char *key, struct error *err)
 {
-	CLEANUP(http_lines_free) struct http_lines headers = {0};
 	CLEANUP(http_answer_done) struct http_answer answer = {0};
-	struct s3_call call = {.method = "DELETE", .key = key, .headers = &headers};
+	struct s3_call call = {.method = "DELETE", .key = key};
 	int r;
 
-	r = s3_add_payer(s3(store), &headers, err);
-	if (r == 0)
-		r = s3_call(s3(store), &call, &answer, err);
+	r = s3_call(s3(store), &call, &answer, err);
 	if (r < 0)
 		return r;
 	if (answer.attempt.status < 300)
@@ -841,8 +815,6 @@ static int s3_remove_batch(struct store_s3 *self, const char *const *keys, size_
 	r = s3_batch_body(self, keys, n, &body, err);
 	if (r == 0)
 		r = s3_add_md5(buf_slice(&body), &headers, err);
-	if (r == 0)
-		r = s3_add_payer(self, &headers, err);
 	if (r < 0)
 		return r;
 	call.body = buf_slice(&body);
@@ -987,19 +959,15 @@ static int s3_load_page(struct store *store, const char *prefix, bool delimiter,
 			struct cloud_page *page, struct error *err)
 {
 	struct store_s3 *self = s3(store);
-	CLEANUP(http_lines_free) struct http_lines headers = {0};
 	CLEANUP(http_answer_done) struct http_answer answer = {0};
 	CLEANUP(freep) char *query = s3_list_query(prefix, delimiter, token, err);
-	struct s3_call call = {
-		.method = "GET", .query = query, .headers = &headers, .answer_max = S3_PAGE_MAX};
+	struct s3_call call = {.method = "GET", .query = query, .answer_max = S3_PAGE_MAX};
 	struct s3_page reader = {.page = page};
 	int r;
 
 	if (!query)
 		return ERR_MEMORY;
-	r = s3_add_payer(self, &headers, err);
-	if (r == 0)
-		r = s3_call(self, &call, &answer, err);
+	r = s3_call(self, &call, &answer, err);
 	if (r < 0)
 		return r;
 	if (answer.attempt.status == 404)
