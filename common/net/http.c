@@ -720,8 +720,8 @@ static void run_take_answer(struct http_run *run, struct http_slot *slot,
 
 static int run_all(struct http_run *run, struct http_answer *ret_answer, struct error *err)
 {
-	enum http_step step;
-	struct http_slot *slot;
+	enum http_step step = STEP_FAIL;
+	struct http_slot *slot = NULL;
 	int r;
 
 	for (;;) {

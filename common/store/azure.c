@@ -729,7 +729,7 @@ static int az_set_up(struct store_az *self, const char *url, const struct store_
 		     struct error *err)
 {
 	struct store_options own = *options;
-	bool own_endpoint;
+	bool own_endpoint = false;
 	int r;
 
 	self->store.url = text_dup(url, err);

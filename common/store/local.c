@@ -432,7 +432,7 @@ static int local_put(struct store *store, const char *key, struct slice bytes, s
 	CLEANUP(closep) int root = -1;
 	CLEANUP(closep) int folder = -1;
 	CLEANUP(temp_file_done) struct temp_file temp = {0};
-	const char *name;
+	const char *name = NULL;
 	int r;
 
 	r = local_check_key(key, err);
@@ -558,7 +558,7 @@ static int local_replace_locked(void *argument, struct error *err)
 	CLEANUP(closep) int folder = -1;
 	CLEANUP(temp_file_done) struct temp_file temp = {0};
 	struct version version;
-	const char *name;
+	const char *name = NULL;
 	int root = local(change->store)->lock_fd;
 	int r;
 
@@ -631,7 +631,7 @@ static int local_copy_locked(void *argument, struct error *err)
 	const struct local_change *change = argument;
 	CLEANUP(closep) int folder = -1;
 	CLEANUP(closep) int fd = -1;
-	const char *name;
+	const char *name = NULL;
 	int root = local(change->store)->lock_fd;
 	struct stat st;
 	int r;
@@ -662,7 +662,7 @@ static int local_remove(struct store *store, const char *key, struct error *err)
 {
 	CLEANUP(closep) int root = -1;
 	CLEANUP(closep) int folder = -1;
-	const char *name;
+	const char *name = NULL;
 	int r;
 
 	r = local_check_key(key, err);
