@@ -29,11 +29,11 @@ static int load_seconds(const struct definition *definition, const struct place 
 	return r;
 }
 
-static int load_word(const struct definition *definition, const struct place *root, const char *key,
-		     const char *const *words, int *ret_word, struct error *err)
+static int load_word(const struct definition *definition, const struct scope *scope,
+		     const char *key, const char *const *words, int *ret_word, struct error *err)
 {
 	struct place member;
-	int r = definition_get(definition, root, key, JSON_STRING, &member, err);
+	int r = scope_get(definition, scope, key, JSON_STRING, &member, err);
 
 	*ret_word = 0;
 	if (r != 0)
@@ -456,25 +456,50 @@ static int load_checks(const struct definition *definition, const struct place *
 	return r;
 }
 
-int load_policy(const struct definition *definition, const struct place *root,
-		struct dataset *dataset, struct error *err)
+static int load_eras(const struct definition *definition, const struct place *root,
+		     struct dataset *dataset, struct error *err)
 {
 	static const char *const completeness[] = {"required", "tolerant", NULL};
 	static const char *const withhold[] = {"none", "until_lead_zero", "whole_position", NULL};
-	static const char *const record[] = {"none", "last_modified", "etag", NULL};
-	struct place kubernetes;
-	int word, r;
+	struct scope *scopes;
+	size_t n;
+	int r = load_scopes(definition, root, "completeness withhold", &scopes, &n, err);
 
-	r = load_word(definition, root, "completeness", completeness, &word, err);
-	dataset->completeness = (enum completeness)word;
+	if (r < 0)
+		return r;
+	dataset->eras = arena_zalloc(definition->arena, n, sizeof(*dataset->eras), err);
+	if (!dataset->eras)
+		return ERR_MEMORY;
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct dataset_era *era = &dataset->eras[i];
+		int word = 0;
+
+		era->from = scopes[i].from;
+		era->until = scopes[i].until;
+		r = load_word(definition, &scopes[i], "completeness", completeness, &word, err);
+		era->completeness = (enum completeness)word;
+		if (r == 0)
+			r = load_word(definition, &scopes[i], "withhold", withhold, &word, err);
+		era->withhold = (enum withholding)word;
+	}
+	dataset->n_eras = n;
+	return r;
+}
+
+int load_policy(const struct definition *definition, const struct place *root,
+		struct dataset *dataset, struct error *err)
+{
+	static const char *const record[] = {"none", "last_modified", "etag", NULL};
+	const struct scope whole = {.base = root};
+	struct place kubernetes;
+	int word, r = load_eras(definition, root, dataset, err);
+
 	if (r == 0)
-		r = load_word(definition, root, "withhold", withhold, &word, err);
-	dataset->withhold = (enum withholding)word;
-	if (r == 0)
-		r = load_word(definition, root, "record", record, &word, err);
+		r = load_word(definition, &whole, "record", record, &word, err);
+	if (r < 0)
+		return r;
 	dataset->record = (enum recording)word;
-	if (r == 0)
-		r = load_probes(definition, root, dataset, err);
+	r = load_probes(definition, root, dataset, err);
 	if (r == 0)
 		r = load_known_missing(definition, root, dataset, err);
 	if (r == 0)

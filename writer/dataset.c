@@ -16,7 +16,7 @@
 #define ROOT_MEMBERS                                                                               \
 	"format id version attributes append dims groups coordinates variable_defaults variables " \
 	"files completeness probe withhold known_missing record containers splits storage "        \
-	"schedule validators kubernetes"
+	"schedule validators kubernetes eras"
 
 static int read_file(const char *path, struct buf *out, struct error *err)
 {
@@ -376,6 +376,15 @@ const struct variable_era *variable_era(const struct dataset_variable *variable,
 	while (i + 1 < variable->n_eras && label >= variable->eras[i].until)
 		i++;
 	return &variable->eras[i];
+}
+
+const struct dataset_era *dataset_era(const struct dataset *dataset, int64_t label)
+{
+	size_t i = 0;
+
+	while (i + 1 < dataset->n_eras && label >= dataset->eras[i].until)
+		i++;
+	return &dataset->eras[i];
 }
 
 const struct file_era *file_era(const struct dataset *dataset, int64_t label)

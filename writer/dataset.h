@@ -157,6 +157,13 @@ struct dataset_files {
 
 enum completeness { COMPLETE_REQUIRED, COMPLETE_TOLERANT };
 enum withholding { WITHHOLD_NONE, WITHHOLD_UNTIL_LEAD_ZERO, WITHHOLD_WHOLE_POSITION };
+/* What holds of the whole for append labels in [from, until). */
+struct dataset_era {
+	int64_t from, until;
+	enum completeness completeness;
+	enum withholding withhold;
+};
+
 enum recording { RECORD_NONE, RECORD_LAST_MODIFIED, RECORD_ETAG };
 
 /* Records that one named file was published without. */
@@ -213,8 +220,8 @@ struct dataset {
 	struct dataset_variable *variables; /* in the order of the definition */
 	uint32_t n_variables;
 	struct dataset_files files;
-	enum completeness completeness;
-	enum withholding withhold;
+	struct dataset_era *eras; /* in order, covering all time */
+	size_t n_eras;
 	enum recording record;
 	int probe; /* variable that stands for its file, -1 = by rule */
 	struct known_missing *known_missing;
@@ -260,8 +267,9 @@ int dataset_each(const char *datasets,
 int64_t dataset_label(const struct dataset *dataset, uint64_t i);
 /* Number of positions with a label before @end: positions are [0, n). */
 uint64_t dataset_positions(const struct dataset *dataset, int64_t end);
-/* Era of a variable, and of the files, at an append label. */
+/* Era of a variable, of the whole, and of the files, at an append label. */
 const struct variable_era *variable_era(const struct dataset_variable *variable, int64_t label);
+const struct dataset_era *dataset_era(const struct dataset *dataset, int64_t label);
 const struct file_era *file_era(const struct dataset *dataset, int64_t label);
 /* Variable by its path; -1 if there is none. */
 int dataset_variable(const struct dataset *dataset, const char *path);

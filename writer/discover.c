@@ -89,8 +89,11 @@ static void note(struct discovery *discovery, struct wanted *wanted, const struc
 	struct source_file *file = &discovery->files->items[discovery->pending[wanted->i]];
 
 	wanted->found = true;
-	if (wanted->is_index)
+	if (wanted->is_index) {
+		file->index_size = info->size;
+		file->index_last_modified = info->last_modified;
 		return;
+	}
 	file->size = info->size;
 	file->last_modified = info->last_modified;
 	snprintf(file->etag, sizeof(file->etag), "%.*s", (int)sizeof(file->etag) - 1,

@@ -597,7 +597,8 @@ static void judge(const struct resolver *resolver, const struct source_file *fil
 {
 	int probe;
 
-	if (resolver->dataset->completeness == COMPLETE_REQUIRED && refs->n_missing > 0) {
+	if (dataset_era(resolver->dataset, file->label)->completeness == COMPLETE_REQUIRED &&
+	    refs->n_missing > 0) {
 		refs->outcome = OUTCOME_SHORT;
 		snprintf(refs->detail, sizeof(refs->detail),
 			 "%llu of %zu records are missing: %.*s",

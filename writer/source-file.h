@@ -39,7 +39,9 @@ struct source_file {
 	char *index_url;       /* NULL: the file has no index */
 	uint64_t size;	       /* bytes, once it was discovered */
 	int64_t last_modified; /* microseconds, 0 = unknown */
-	char etag[96];	       /* empty = unknown */
+	uint64_t index_size;
+	int64_t index_last_modified;
+	char etag[96]; /* empty = unknown */
 };
 
 struct source_files {

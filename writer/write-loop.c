@@ -157,6 +157,8 @@ static uint64_t count_pending(const struct loop *loop)
 static bool is_unchanged(const struct source_file *file, const struct source_file *before)
 {
 	return file->size == before->size && file->last_modified == before->last_modified &&
+	       file->index_size == before->index_size &&
+	       file->index_last_modified == before->index_last_modified &&
 	       strcmp(file->etag, before->etag) == 0;
 }
 
@@ -201,8 +203,6 @@ static int withhold(const struct loop *loop, const size_t *pending, size_t n_pen
 {
 	CLEANUP(freep) bool *offered = NULL;
 
-	if (loop->dataset->withhold == WITHHOLD_NONE)
-		return 0;
 	offered = calloc(n_pending + 1, sizeof(*offered));
 	if (!offered)
 		return error_memory(err);
@@ -212,11 +212,18 @@ static int withhold(const struct loop *loop, const size_t *pending, size_t n_pen
 
 		if (!ready[i])
 			continue;
-		if (loop->dataset->withhold == WITHHOLD_WHOLE_POSITION)
+		switch (dataset_era(loop->dataset, file->label)->withhold) {
+		case WITHHOLD_NONE:
+			break;
+		case WITHHOLD_WHOLE_POSITION:
 			offered[i] =
 				is_position_whole(loop, file->position, pending, ready, n_pending);
-		else if (file->lead > 0)
-			offered[i] = has_lead_zero(loop, file, pending, ready, n_pending);
+			break;
+		case WITHHOLD_UNTIL_LEAD_ZERO:
+			if (file->lead > 0)
+				offered[i] = has_lead_zero(loop, file, pending, ready, n_pending);
+			break;
+		}
 	}
 	memcpy(ready, offered, n_pending * sizeof(*ready));
 	return 0;
