@@ -64,6 +64,22 @@ static int find_extent(struct backfill *backfill, struct error *err)
 	return 0;
 }
 
+/* URLs that leave out what tells positions apart show it within a few of them. */
+#define JOBS_CHECKED 8
+
+static int check_urls(const struct backfill *backfill, struct error *err)
+{
+	const struct backfill_options *options = backfill->options;
+	CLEANUP(source_files_done) struct source_files files = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < backfill->jobs.n && i < JOBS_CHECKED && r == 0; i++)
+		r = source_files_generate(options->dataset, options->selection,
+					  backfill->jobs.items[i].first,
+					  backfill->jobs.items[i].end, &files, err);
+	return r < 0 ? r : source_files_check(&files, err);
+}
+
 /* All that can be wrong with what was asked for is found before anything is written. */
 static int prepare(struct backfill *backfill, struct error *err)
 {
@@ -81,6 +97,8 @@ static int prepare(struct backfill *backfill, struct error *err)
 	if (r == 0 && backfill->jobs.n == 0)
 		return error_set(err, ERR_ARGUMENT, "the filters select nothing of '%s'",
 				 options->dataset->id);
+	if (r == 0)
+		r = check_urls(backfill, err);
 	if (r == 0)
 		r = template_new(options->dataset, backfill->n, &backfill->template, err);
 	if (r == 0 && backfill->length > 0)
@@ -160,6 +178,8 @@ static int first_commit(struct backfill *backfill, struct target *target, const 
 
 	if (r == 0)
 		r = metadata_write(backfill->template, transaction, err);
+	if (r == ERR_CONFLICT)
+		return error_prefix(err, "the backfill begun on branch '" BRANCH "' goes further");
 	if (r < 0 || (is_resumed && transaction_is_empty(transaction)))
 		return r;
 	id12_format(base, text);

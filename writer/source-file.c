@@ -163,8 +163,7 @@ static int by_url(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Listings answer by URL: two files with one could not be told apart. */
-static int check_urls(const struct source_files *files, struct error *err)
+int source_files_check(const struct source_files *files, struct error *err)
 {
 	CLEANUP(freep) char **urls = calloc(files->n + 1, sizeof(*urls));
 
@@ -198,7 +197,7 @@ int source_files_generate(const struct dataset *dataset, const struct selection 
 			}
 		} while (next_labels(dataset, &file));
 	}
-	return check_urls(files, err);
+	return 0;
 }
 
 int source_file_of(const struct dataset *dataset, uint32_t variable, uint64_t position,

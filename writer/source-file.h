@@ -53,12 +53,14 @@ void source_files_done(struct source_files *files);
 
 /*
  * Appends the files of append positions [@first, @end) in the order position, dimensions of the
- * files, type.  A file that gives no reference for @selection is left out.  ERR_FORMAT: two files
- * with one URL.
+ * files, type.  A file that gives no reference for @selection is left out.
  */
 int source_files_generate(const struct dataset *dataset, const struct selection *selection,
 			  uint64_t first, uint64_t end, struct source_files *files,
 			  struct error *err);
+
+/* ERR_FORMAT: two files have one URL; listings, which answer by URL, could not tell them apart. */
+int source_files_check(const struct source_files *files, struct error *err);
 
 /* The file that holds a cell: @variable at @position and @labels (place along each dimension of the
  * dataset).  0, or 1 if no file has it. */

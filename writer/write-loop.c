@@ -100,6 +100,8 @@ static int gather(struct loop *loop, const struct job *jobs, size_t n_jobs, stru
 	for (size_t i = 0; i < n_jobs && r == 0; i++)
 		r = source_files_generate(loop->dataset, loop->options->selection, jobs[i].first,
 					  jobs[i].end < n ? jobs[i].end : n, &loop->files, err);
+	if (r == 0)
+		r = source_files_check(&loop->files, err);
 	if (r < 0)
 		return r;
 	loop->counts.n_files = loop->files.n;

@@ -27,6 +27,7 @@
 struct small {
 	const char *completeness; /* "tolerant" */
 	const char *withhold;	  /* "none" */
+	const char *url;	  /* pattern of the files' URLs */
 	const char *discovery;	  /* "listing" */
 	const char *extra;	  /* more members of the object, beginning with a comma */
 	const char *a_extra;	  /* more members of the variable a */
@@ -111,7 +112,7 @@ static inline void write_definition(struct provider *p, const struct small *smal
 		"   \"attributes\": {\"step_type\": \"instant\"}}],\n"
 		"\"files\": {\"kind\": \"noaa_idx\", \"container\": \"s3://small/\",\n"
 		"  \"dims\": [\"lead_time\"], \"lead\": \"lead_time\",\n"
-		"  \"url\": \"s3://small/{init:%%Y%%m%%d}/t{init:%%H}z.{type}f{lead:02}\",\n"
+		"  \"url\": \"%s\",\n"
 		"  \"index_url\": \"{url}.idx\", \"discovery\": \"%s\", \"types\": [{\"name\": "
 		"\"prs\"}, {\"name\": "
 		"\"sfc\"}]},\n"
@@ -122,6 +123,7 @@ static inline void write_definition(struct provider *p, const struct small *smal
 		"\"schedule\": {\"update\": \"30 0,6,12,18 * * *\", \"deadline_s\": 3600,\n"
 		"  \"window_s\": 64800, \"tick_s\": 1}%s}\n",
 		small->x ? small->x : 3, small->a_extra ? small->a_extra : "",
+		small->url ? small->url : "s3://small/{init:%Y%m%d}/t{init:%H}z.{type}f{lead:02}",
 		small->discovery ? small->discovery : "listing",
 		small->completeness ? small->completeness : "tolerant",
 		small->withhold ? small->withhold : "none", small->extra ? small->extra : "");

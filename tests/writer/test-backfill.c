@@ -272,6 +272,16 @@ static void test_refused(void **state)
 					  .jobs_per_pod = 1};
 	assert_int_equal(backfill_local(&options, &counts, &err), ERR_ARGUMENT);
 	assert_string_equal(err.text, "the filters select nothing of 'small'");
+	{
+		const struct small same = {.url = "s3://small/{type}f{lead:02}"};
+
+		write_definition(&p, &same);
+		assert_int_equal(backfill(&p, "2025-01-03T00:00", false, &counts, &err),
+				 ERR_FORMAT);
+		assert_string_equal(err.text, "two source files have the URL 's3://small/prsf00'");
+		tip_of(p.store, after);
+		assert_string_equal(before, after);
+	}
 	write_definition(&p, &other);
 	assert_int_equal(backfill(&p, NULL, false, &counts, &err), ERR_CONFLICT);
 	assert_string_equal(err.text,
