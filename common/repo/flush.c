@@ -468,6 +468,9 @@ struct making {
 	struct manifest_array *arrays;
 	struct old_ref *sorted; /* of several sources; NULL for one */
 	size_t n_old, next_old;
+	bool streams;  /* one source, taken whole: */
+	bool is_ahead; /* the stream's reference waits for its turn */
+	struct manifest_iter stream;
 };
 
 static void making_done(struct making *making)
@@ -532,6 +535,11 @@ static int making_sort(struct making *making, struct error *err)
 	const struct source_list *sources = &making->job->sources;
 	size_t at = 0;
 
+	if (sources->n == 1 && !sources->items[0].refs) {
+		making->streams = true;
+		manifest_iter_init(&making->stream, manifest_pin_get(making->pins[0]),
+				   &making->arrays[0], 0);
+	}
 	if (sources->n < 2)
 		return 0;
 	making->sorted = calloc(making->n_old + 1, sizeof(*making->sorted));
@@ -554,9 +562,24 @@ static int making_sort(struct making *making, struct error *err)
 	return 0;
 }
 
-/* The old reference whose turn it is: 0, or REPO_END. */
-static int making_peek(const struct making *making, struct old_ref *ret_old, struct error *err)
+static int making_peek_stream(struct making *making, struct old_ref *ret_old, struct error *err)
 {
+	int r = making->is_ahead ? 0 : manifest_iter_next(&making->stream, err);
+
+	if (r != 0)
+		return r < 0 ? r : REPO_END;
+	if (making->stream.ref.n_dims != making->job->edit->n_dims)
+		return rank_error(making->job->edit, err);
+	making->is_ahead = true;
+	ret_old->index = making->stream.ref.index;
+	return 0;
+}
+
+/* The old reference whose turn it is: 0, or REPO_END. */
+static int making_peek(struct making *making, struct old_ref *ret_old, struct error *err)
+{
+	if (making->streams)
+		return making_peek_stream(making, ret_old, err);
 	if (making->next_old == making->n_old)
 		return REPO_END;
 	if (making->sorted) {
@@ -568,13 +591,22 @@ static int making_peek(const struct making *making, struct old_ref *ret_old, str
 	return making_index(making, ret_old, err);
 }
 
+static void making_pass(struct making *making)
+{
+	making->is_ahead = false;
+	making->next_old++;
+}
+
 static int making_add_old(const struct making *making, const struct old_ref *old,
 			  struct manifest_builder *builder, struct chunk_ref *ref,
 			  struct error *err)
 {
-	int r = manifest_ref(manifest_pin_get(making->pins[old->source]),
-			     &making->arrays[old->source], old->position, ref, err);
+	int r;
 
+	if (making->streams)
+		return manifest_builder_add(builder, &making->stream.ref, err);
+	r = manifest_ref(manifest_pin_get(making->pins[old->source]), &making->arrays[old->source],
+			 old->position, ref, err);
 	return r < 0 ? r : manifest_builder_add(builder, ref, err);
 }
 
@@ -636,7 +668,8 @@ static int making_merge(struct making *making, struct manifest_builder *builder,
 			r = making_add_change(making, change, builder, &ref, err);
 		if (r < 0)
 			return r;
-		making->next_old += order <= 0;
+		if (order <= 0)
+			making_pass(making);
 		next += order >= 0;
 	}
 }

@@ -306,17 +306,17 @@ static int gc_keep_chunk(struct gc *gc, const struct id12 *id, struct error *err
 static int gc_add_array(struct gc *gc, const struct manifest *manifest,
 			const struct manifest_array *array, struct error *err)
 {
-	struct chunk_ref ref;
+	struct manifest_iter iter;
+	int r;
 
-	for (uint32_t i = 0; i < array->n_refs; i++) {
-		int r = manifest_ref(manifest, array, i, &ref, err);
-
-		if (r == 0 && ref.kind == CHUNK_NATIVE)
-			r = gc_keep_chunk(gc, &ref.chunk_id, err);
+	manifest_iter_init(&iter, manifest, array, 0);
+	while ((r = manifest_iter_next(&iter, err)) == 0) {
+		if (iter.ref.kind == CHUNK_NATIVE)
+			r = gc_keep_chunk(gc, &iter.ref.chunk_id, err);
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	return r < 0 ? r : 0;
 }
 
 static int gc_add_manifest(void *argument, size_t i, struct error *err)

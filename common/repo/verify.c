@@ -573,15 +573,16 @@ static int check_use(struct verify *verify, const struct manifest *manifest, con
 	struct manifest_array array;
 	struct counts counts = {0};
 	struct error failure = ERROR_INIT;
-	struct chunk_ref ref;
+	struct manifest_iter iter;
 	int r = 0;
 
 	if (manifest_find_array(manifest, &use->node, &array) != 0)
 		return found(verify, true, key, err, "it holds nothing of '%s'", use->path);
+	manifest_iter_init(&iter, manifest, &array, 0);
 	for (uint32_t i = 0; r == 0 && i < array.n_refs; i++) {
-		if (manifest_ref(manifest, &array, i, &ref, &failure) < 0)
+		if (manifest_iter_next(&iter, &failure) < 0)
 			return found_failure(verify, key, &failure, err);
-		r = check_ref(verify, use, key, &ref, &counts, err);
+		r = check_ref(verify, use, key, &iter.ref, &counts, err);
 	}
 	pthread_mutex_lock(&verify->lock);
 	verify->result.n_refs += array.n_refs;
