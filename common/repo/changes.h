@@ -134,7 +134,7 @@ int flush_log(struct transaction *transaction, const struct id12 *id, struct buf
 /*
  * Puts the transaction on top of @tip, unless it conflicts with what was committed since its
  * base: ERR_CONFLICT names the first conflicts, and the transaction stays on the last snapshot that
- * it could be put on.
+ * it could be put on.  @ret_n_commits: how many there were.
  */
 int rebase(struct transaction *transaction, const struct id12 *tip, enum rebase_mode mode,
-	   struct error *err);
+	   unsigned int *ret_n_commits, struct error *err);

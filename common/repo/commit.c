@@ -19,8 +19,8 @@ struct commit {
 	enum commit_kind kind;
 	struct id12 id;
 	bool log_is_written, clocks_are_checked;
-	bool is_fresh; /* the state was read a moment ago */
-	unsigned int rebases;
+	bool is_fresh;		      /* the state was read a moment ago */
+	unsigned int rebases, landed; /* commits of others since we began */
 	struct flush flush;
 	struct buf metadata; /* JSON object of this attempt */
 	uint64_t flushed_at;
@@ -254,6 +254,7 @@ static int commit_catch_up(struct commit *commit, bool *ret_moved, struct error 
 	unsigned int most = commit->options->rebase_attempts ? commit->options->rebase_attempts
 							     : REBASE_ATTEMPTS;
 	struct transaction *transaction = commit->transaction;
+	unsigned int landed;
 	struct id12 tip;
 	int r;
 
@@ -274,7 +275,9 @@ static int commit_catch_up(struct commit *commit, bool *ret_moved, struct error 
 	/* Withdrawn changes must not stand in the log. */
 	if (commit->options->rebase == REBASE_THEIRS)
 		commit->log_is_written = false;
-	return rebase(transaction, &tip, commit->options->rebase, err);
+	r = rebase(transaction, &tip, commit->options->rebase, &landed, err);
+	commit->landed += landed;
+	return r;
 }
 
 static int commit_insert(struct commit *commit, struct repo_info *info, int32_t parent,
@@ -403,16 +406,34 @@ static int commit_attempt(struct commit *commit, struct error *err)
 	return store_locked(store, commit_finish, commit, err);
 }
 
+/* One attempt, timed; @ret_round seconds. */
+static int commit_timed(struct commit *commit, double *ret_round, struct error *err)
+{
+	int64_t start = time_monotonic();
+	int r = commit_attempt(commit, err);
+
+	*ret_round = (double)(time_monotonic() - start) / 1e6;
+	return r;
+}
+
 static int commit_loop(struct commit *commit, struct error *err)
 {
 	const struct config_retries *retries =
 		&config_values(commit->transaction->config)->update_retries;
+	struct repo *repo = commit->transaction->repo;
 	unsigned int attempts = publish_attempts(retries);
+	/* A store with a lock has a queue already. */
+	bool takes_turns = !repo->store->ops->locked;
 
+	if (takes_turns)
+		contention_enter(&repo->contention);
 	for (unsigned int i = 1;; i++) {
 		unsigned int rebases = commit->rebases;
-		int r = commit_attempt(commit, err);
+		double round;
+		int r = commit_timed(commit, &round, err);
 
+		if (r == 0 && takes_turns)
+			contention_won(&repo->contention, round, commit->landed);
 		if (r != PUBLISH_LOST)
 			return r;
 		/* Rebases have their own limit; this one is for races lost for other reasons. */
@@ -421,7 +442,8 @@ static int commit_loop(struct commit *commit, struct error *err)
 			return error_set(err, ERR_CONFLICT,
 					 "branch '%s' cannot be updated after %u attempts",
 					 commit->transaction->branch, i);
-		publish_pause(i, retries);
+		if (takes_turns)
+			contention_lost(&repo->contention, round, i, commit->landed);
 	}
 }
 

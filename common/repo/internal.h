@@ -15,6 +15,7 @@
 #include "icechunk/snapshot.h"
 #include "icechunk/txlog.h"
 #include "repo/cache.h"
+#include "repo/contention.h"
 #include "repo/idset.h"
 #include "repo/repo.h"
 
@@ -45,10 +46,10 @@ struct repo {
 	struct repo_options options;
 	int spec;
 	bool encodes_refs;    /* spec 1: names are percent-encoded in keys */
-	pthread_mutex_t lock; /* of state and write_conditions */
+	pthread_mutex_t lock; /* of state */
 	struct state *state;
 	struct manifest_cache *cache;
-	bool conditions_proven; /* this store refuses what it must refuse */
+	struct contention contention;
 };
 
 struct checkout {

@@ -397,18 +397,21 @@ static int replay_collect(struct replay *replay, const struct id12 *tip, struct 
 }
 
 int rebase(struct transaction *transaction, const struct id12 *tip, enum rebase_mode mode,
-	   struct error *err)
+	   unsigned int *ret_n_commits, struct error *err)
 {
 	CLEANUP(replay_done) struct replay replay = {.transaction = transaction, .mode = mode};
 	struct error ignored = ERROR_INIT;
 	const struct id12 *good = NULL;
 	int r;
 
+	*ret_n_commits = 0;
 	r = replay_collect(&replay, tip, err);
 	for (size_t i = 0; r == 0 && i < replay.steps.n; i++) {
 		r = replay_step(&replay, &replay.steps.items[i], err);
-		if (r == 0 && replay.steps.items[i].is_last)
+		if (r == 0 && replay.steps.items[i].is_last) {
 			good = &replay.steps.items[i].commit;
+			++*ret_n_commits;
+		}
 	}
 	if (r == 0)
 		return set_base(transaction, tip, err);

@@ -30,6 +30,7 @@ static int repo_new(struct store *store, const struct repo_options *options, str
 	repo->store = store;
 	repo->encodes_refs = store_encodes_refs(store);
 	pthread_mutex_init(&repo->lock, NULL);
+	contention_init(&repo->contention);
 	r = manifest_cache_new(store, budget, &repo->cache, err);
 	if (r < 0) {
 		repo_free(repo);
@@ -45,6 +46,7 @@ struct repo *repo_free(struct repo *repo)
 		return NULL;
 	state_free(repo->state);
 	manifest_cache_free(repo->cache);
+	contention_done(&repo->contention);
 	pthread_mutex_destroy(&repo->lock);
 	free(repo);
 	return NULL;
