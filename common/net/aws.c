@@ -12,6 +12,7 @@
 #include "net/http.h"
 #include "net/ini.h"
 #include "net/lane.h"
+#include "net/oauth.h"
 #include "net/sigv4.h"
 #include "net/url.h"
 #include "net/xml.h"
@@ -359,13 +360,6 @@ static char *aws_sts_url(const char *region, struct error *err)
 	return text_printf(err, "https://sts.%s.amazonaws.com%s/", region, china);
 }
 
-static int aws_form_add(struct buf *form, const char *name, const char *value, struct error *err)
-{
-	int r = buf_printf(form, err, "%s%s=", form->size ? "&" : "", name);
-
-	return r < 0 ? r : text_percent_encode(slice_text(value), "-._~", form, err);
-}
-
 /* @action is the answer's root, such as "AssumeRole". */
 static int aws_from_sts_answer(const struct http_answer *answer, const char *action,
 			       struct credentials **ret_credentials, struct error *err)
@@ -483,17 +477,17 @@ static int aws_assume_with_token(const char *role, const char *token_file, const
 	while (token.size && token.data[token.size - 1] == '\n')
 		token.size--;
 	if (r == 0)
-		r = aws_form_add(&form, "Action", "AssumeRoleWithWebIdentity", err);
+		r = oauth_form_add(&form, "Action", "AssumeRoleWithWebIdentity", err);
 	if (r == 0)
-		r = aws_form_add(&form, "Version", "2011-06-15", err);
+		r = oauth_form_add(&form, "Version", "2011-06-15", err);
 	if (r == 0)
-		r = aws_form_add(&form, "RoleArn", role, err);
+		r = oauth_form_add(&form, "RoleArn", role, err);
 	if (r == 0)
-		r = aws_form_add(&form, "RoleSessionName", session ? session : "refmt", err);
+		r = oauth_form_add(&form, "RoleSessionName", session ? session : "refmt", err);
 	if (r == 0 && !buf_text(&token, err))
 		r = ERR_MEMORY;
 	if (r == 0)
-		r = aws_form_add(&form, "WebIdentityToken", (const char *)token.data, err);
+		r = oauth_form_add(&form, "WebIdentityToken", (const char *)token.data, err);
 	if (r < 0)
 		return r;
 	return aws_ask_sts("AssumeRoleWithWebIdentity", buf_slice(&form), region, NULL,
@@ -559,15 +553,15 @@ static int aws_assume_role(const struct aws_files *files, const char *profile, c
 		return error_set(err, ERR_DENIED,
 				 "profile '%s': the role's source has no credentials", profile);
 	if (r == 0)
-		r = aws_form_add(&form, "Action", "AssumeRole", err);
+		r = oauth_form_add(&form, "Action", "AssumeRole", err);
 	if (r == 0)
-		r = aws_form_add(&form, "Version", "2011-06-15", err);
+		r = oauth_form_add(&form, "Version", "2011-06-15", err);
 	if (r == 0)
-		r = aws_form_add(&form, "RoleArn", role, err);
+		r = oauth_form_add(&form, "RoleArn", role, err);
 	if (r == 0)
-		r = aws_form_add(&form, "RoleSessionName", session ? session : "refmt", err);
+		r = oauth_form_add(&form, "RoleSessionName", session ? session : "refmt", err);
 	if (r == 0 && external)
-		r = aws_form_add(&form, "ExternalId", external, err);
+		r = oauth_form_add(&form, "ExternalId", external, err);
 	if (r < 0)
 		return r;
 	return aws_ask_sts("AssumeRole", buf_slice(&form), region, base, ret_credentials, err);

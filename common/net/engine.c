@@ -22,6 +22,7 @@ enum {
 	ENGINE_EVENTS = 64,
 	ENGINE_TICK_MS = 20, /* how often deadlines and stalls are looked at */
 	ENGINE_IDLE_MS = 30000,
+	ENGINE_CANCEL_US = 1000, /* before a withdrawal is tried again */
 	ENGINE_SPARE_HANDLES = 256,
 	ENGINE_CONNECTIONS = 512, /* kept open when idle */
 	ENGINE_RECEIVE = 256 * 1024,
@@ -104,6 +105,13 @@ void waiter_init(struct waiter *waiter)
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&waiter->changed, &attributes);
 	pthread_condattr_destroy(&attributes);
+}
+
+void waiter_sleep(struct waiter *waiter, int64_t until)
+{
+	struct timespec ts = {until / TIME_SECOND, until % TIME_SECOND * 1000};
+
+	pthread_cond_timedwait(&waiter->changed, &waiter->lock, &ts);
 }
 
 void waiter_done(struct waiter *waiter)
@@ -911,22 +919,14 @@ void attempt_cancel(struct attempt *attempt)
 		return;
 	/* Between queue and task it is neither; then the mark is set a moment later. */
 	while (attempt_is_running(attempt)) {
-		struct timespec until;
-
 		if (engine_withdraw(engine, attempt)) {
 			attempt->outcome = ATTEMPT_CANCELLED;
 			return;
 		}
 		engine_wake(engine);
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += 1000000;
-		if (until.tv_nsec >= 1000000000) {
-			until.tv_nsec -= 1000000000;
-			until.tv_sec++;
-		}
 		pthread_mutex_lock(&waiter->lock);
 		if (attempt->outcome == ATTEMPT_RUNNING)
-			pthread_cond_timedwait(&waiter->changed, &waiter->lock, &until);
+			waiter_sleep(waiter, time_monotonic() + ENGINE_CANCEL_US);
 		pthread_mutex_unlock(&waiter->lock);
 	}
 }

@@ -49,6 +49,8 @@ struct waiter {
 	bool cancelled;
 };
 
+/* Sleeps until @waiter changes or @until (monotonic microseconds); the caller holds its lock. */
+void waiter_sleep(struct waiter *waiter, int64_t until);
 void waiter_init(struct waiter *waiter);
 void waiter_done(struct waiter *waiter);
 

@@ -219,6 +219,20 @@ static void slot_done(struct http_slot *slot)
 	*slot = (struct http_slot){0};
 }
 
+/* The caller's memory goes to the first who comes. */
+static struct buf run_take_memory(struct http_run *run)
+{
+	struct buf *into = run->request->into;
+	struct buf memory = {0};
+
+	if (into && !into->size) {
+		memory = *into;
+		into->data = NULL;
+		into->capacity = 0;
+	}
+	return memory;
+}
+
 /* Starts a try in @slot; a turn of the lane has been taken. */
 static int run_start(struct http_run *run, struct http_slot *slot, struct error *err)
 {
@@ -245,6 +259,7 @@ static int run_start(struct http_run *run, struct http_slot *slot, struct error 
 		.on_head = http_on_head,
 		.argument = (void *)request,
 	};
+	slot->attempt.body = run_take_memory(run);
 	slot->attempt.body.max = request->answer_max ? request->answer_max : HTTP_ANSWER_MAX;
 	slot->started = time_monotonic();
 	r = attempt_start(&slot->attempt, &run->waiter, err);
@@ -466,14 +481,6 @@ static enum http_step run_judge(struct http_run *run, struct attempt *attempt)
 
 /* --- waiting --- */
 
-static struct timespec timespec_at(int64_t micros)
-{
-	return (struct timespec){
-		.tv_sec = micros / TIME_SECOND,
-		.tv_nsec = micros % TIME_SECOND * 1000,
-	};
-}
-
 static struct http_slot *run_finished_slot(struct http_run *run)
 {
 	for (size_t i = 0; i < ARRAY_LEN(run->slots); i++) {
@@ -488,16 +495,14 @@ static struct http_slot *run_finished_slot(struct http_run *run)
 /* Waits for a try to end, at most until @until: NULL then, and when cancelled. */
 static struct http_slot *run_wait(struct http_run *run, int64_t until)
 {
-	struct timespec ts = timespec_at(until);
 	struct http_slot *slot;
-	int timed_out = 0;
 
 	pthread_mutex_lock(&run->waiter.lock);
 	for (;;) {
 		slot = run_finished_slot(run);
-		if (slot || timed_out || run->waiter.cancelled)
+		if (slot || run->waiter.cancelled || time_monotonic() >= until)
 			break;
-		timed_out = pthread_cond_timedwait(&run->waiter.changed, &run->waiter.lock, &ts);
+		waiter_sleep(&run->waiter, until);
 	}
 	pthread_mutex_unlock(&run->waiter.lock);
 	return slot;

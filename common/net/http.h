@@ -60,7 +60,12 @@ struct http_request {
 	bool hedge;		/* a read that may be sent twice at once */
 	bool once;		/* must not be repeated once it may have arrived */
 	unsigned int redirects; /* followed at most */
-	size_t answer_max;	/* bytes of a good answer's body; 0 = 64 MiB */
+	/*
+	 * Memory to receive into, if it is empty and has some: fresh pages cost more than the
+	 * network does.  It comes back as the answer's body, or is freed.  May be NULL.
+	 */
+	struct buf *into;
+	size_t answer_max; /* bytes of a good answer's body; 0 = 64 MiB */
 };
 
 struct http_answer {

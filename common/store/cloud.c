@@ -166,6 +166,7 @@ int cloud_get(const struct http_site *site, const char *url, uint64_t offset, ui
 		.length = length,
 		.hedge = true,
 		.redirects = site->sign ? 0 : 5,
+		.into = out,
 		/* 0 would mean the default. */
 		.answer_max = out->max > out->size ? out->max - out->size : 1,
 	};
