@@ -52,7 +52,9 @@ static int run_url(const char *url, const struct store_options *options)
 
 int main(int argc, char **argv)
 {
-	struct store_options options = {.allow_private = true};
+	/* Emulators on a busy machine may take minutes for what is done at once elsewhere. */
+	struct store_options options = {
+		.allow_private = true, .timeout_ms = 300000, .stall_ms = 120000};
 	int status;
 
 	if (store_suite_child(argc, argv, &options, &status))
