@@ -99,7 +99,11 @@ void fs_stop(struct fs *fs)
 {
 	fs->metrics = metrics_free(fs->metrics);
 	fs->follower = follower_free(fs->follower);
+	/* The work that is under way pushes and has deadlines, so it ends first. */
+	fs->data = pool_free(fs->data);
+	fs->metadata = pool_free(fs->metadata);
 	fs->pusher = pusher_free(fs->pusher);
+	fs->deadlines = deadlines_free(fs->deadlines);
 }
 
 struct fs *fs_free(struct fs *fs)
@@ -107,9 +111,6 @@ struct fs *fs_free(struct fs *fs)
 	if (!fs)
 		return NULL;
 	fs_stop(fs);
-	pool_free(fs->data);
-	pool_free(fs->metadata);
-	deadlines_free(fs->deadlines);
 	slots_free(fs->slots);
 	snapshots_free(fs->snapshots);
 	shown_free(fs->shown);

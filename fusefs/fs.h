@@ -43,9 +43,12 @@ int fs_new(struct repo *repo, struct reader *reader, struct checkout *checkout,
 	   const struct fs_options *options, struct fs **ret_fs, struct error *err);
 /* Starts threads; after any fork, before the first request.  @session gets the notifications. */
 int fs_start(struct fs *fs, struct fuse_session *session, struct error *err);
-/* Ends what fs_start() began that would notify the session; before the session ends. */
+/*
+ * Ends what fs_start() began, waiting for what is under way; when the session's loop has ended, and
+ * before the session is freed.
+ */
 void fs_stop(struct fs *fs);
-/* Ends the pools, waiting for what is under way.  NULL is fine.  Always returns NULL. */
+/* Stops and frees it.  NULL is fine.  Always returns NULL. */
 struct fs *fs_free(struct fs *fs);
 DEFINE_CLEANUP(struct fs *, fs_free)
 

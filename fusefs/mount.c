@@ -292,7 +292,7 @@ static int serve(struct fs *fs, struct fuse_session *session, const struct mount
 	fuse_session_exit(session);
 	fs_stop(fs);
 	if (listing)
-		pthread_detach(lister);
+		pthread_join(lister, NULL);
 	return r;
 }
 
