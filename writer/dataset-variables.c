@@ -376,6 +376,48 @@ static int load_variable(const struct definition *definition, const struct place
 	return r;
 }
 
+static bool overlaps(const struct variable_era *a, const struct variable_era *b)
+{
+	return a->type >= 0 && a->type == b->type && a->from < b->until && b->from < a->until &&
+	       a->first_lead <= b->last_lead && b->first_lead <= a->last_lead;
+}
+
+static bool share_a_file(const struct dataset_variable *a, const struct dataset_variable *b)
+{
+	for (size_t i = 0; i < a->n_eras; i++)
+		for (size_t k = 0; k < b->n_eras; k++)
+			if (overlaps(&a->eras[i], &b->eras[k]))
+				return true;
+	return false;
+}
+
+/* A whole object is one chunk: of one variable, at one level. */
+static int check_whole(const struct definition *definition, const struct place *list,
+		       const struct dataset *dataset, struct error *err)
+{
+	const struct dataset_files *files = &dataset->files;
+
+	if (files->kind != SOURCE_WHOLE_OBJECT && files->kind != SOURCE_ZARR_CHUNKS)
+		return 0;
+	for (uint32_t v = 0; v < dataset->n_variables; v++) {
+		int level = dataset->groups[dataset->variables[v].group].level;
+		bool pinned = level < 0;
+		struct place at = definition_item(list, v);
+
+		for (uint32_t d = 0; d < files->n_dims; d++)
+			pinned |= (int)files->dims[d] == level;
+		if (!pinned)
+			return definition_fail(definition, &at, err,
+					       "one object cannot hold all of its levels");
+		for (uint32_t w = 0; w < v; w++)
+			if (share_a_file(&dataset->variables[v], &dataset->variables[w]))
+				return definition_fail(definition, &at, err,
+						       "is in the same object as '%s'",
+						       dataset->variables[w].path);
+	}
+	return 0;
+}
+
 int load_variables(const struct definition *definition, const struct place *root,
 		   struct dataset *dataset, struct error *err)
 {
@@ -399,5 +441,5 @@ int load_variables(const struct definition *definition, const struct place *root
 
 		r = load_variable(definition, &at, &defaults, dataset, err);
 	}
-	return r;
+	return r < 0 ? r : check_whole(definition, &list, dataset, err);
 }

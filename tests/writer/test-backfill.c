@@ -320,6 +320,165 @@ static void test_replica(void **state)
 	provider_done(&p);
 }
 
+/* One object a chunk, no index: as sources of raw blocks or of other Zarr stores have it. */
+static const char objects_definition[] =
+	"{\"format\": 1, \"id\": \"small\", \"version\": \"1\",\n"
+	"\"attributes\": {\"dataset_id\": \"small\", \"dataset_version\": \"1\"},\n"
+	"\"append\": {\"dim\": \"time\", \"start\": \"2025-01-01\", \"step\": \"6h\"},\n"
+	"\"dims\": {\"time\": {\"chunk\": 1}, \"x\": {\"size\": 4}},\n"
+	"\"groups\": [{\"path\": \"\", \"dims\": [\"time\", \"x\"]}],\n"
+	"\"coordinates\": [{\"name\": \"time\", \"dims\": [\"time\"], \"data_type\": \"int64\",\n"
+	"  \"chunks\": [100], \"fill_value\": 0, \"values\": {\"kind\": \"append\"},\n"
+	"  \"attributes\": {\"units\": \"seconds since 1970-01-01\"}}],\n"
+	"\"variables\": [{\"path\": \"a\", \"file\": \"a\", \"data_type\": \"float64\",\n"
+	"  \"fill_value\": 0, \"attributes\": {\"step_type\": \"instant\"},\n"
+	"  \"codecs\": [{\"name\": \"bytes\", \"configuration\": {\"endian\": \"little\"}}]},\n"
+	"  {\"path\": \"b\", \"file\": \"%s\", \"data_type\": \"float64\", \"fill_value\": 0,\n"
+	"  \"attributes\": {\"step_type\": \"instant\"}}],\n"
+	"\"files\": {\"kind\": \"%s\", \"container\": \"s3://small/\",\n"
+	"  \"url\": \"s3://small/{type}/{init:%%Y%%m%%d%%H}\",\n"
+	"  \"types\": [{\"name\": \"a\"}, {\"name\": \"b\"}]},\n"
+	"\"withhold\": \"whole_position\",\n"
+	"\"containers\": [{\"prefix\": \"s3://small/\", \"store\": {\"s3\": {\"region\":\n"
+	"  \"us-east-1\", \"anonymous\": true, \"allow_http\": false}}}]}\n";
+
+static int define_objects(struct provider *p, const char *type_of_b, const char *kind,
+			  struct error *err)
+{
+	CLEANUP(freep) char *path = text_printf(err, "%s/small/dataset.json", p->datasets);
+	CLEANUP(freep) char *text = text_printf(err, objects_definition, type_of_b, kind);
+
+	write_text(path, text, strlen(text));
+	p->dataset = dataset_free(p->dataset);
+	selection_done(&p->selection);
+	return dataset_find(p->datasets, "small", &p->dataset, err);
+}
+
+static void put_object(struct provider *p, const char *name, size_t size)
+{
+	static const uint8_t zeros[64];
+	CLEANUP(freep) char *folder = text_printf(NULL, "%s/%.1s", p->source, name);
+	CLEANUP(freep) char *path = text_printf(NULL, "%s/%s", p->source, name);
+
+	mkdir(folder, 0777);
+	write_text(path, zeros, size);
+}
+
+static void test_whole_objects(void **state)
+{
+	static const char *const kinds[] = {"whole_object", "zarr_chunks"};
+	const struct small small = {0};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		CLEANUP(buf_done) struct buf text = BUF_INIT(1 << 20);
+		struct error err = ERROR_INIT;
+		struct write_counts counts;
+		struct provider p;
+
+		provider_init(&p, &small);
+		assert_int_equal(define_objects(&p, "a", kinds[i], &err), ERR_FORMAT);
+		assert_non_null(strstr(err.text, "/variables/1: is in the same object as 'a'"));
+		assert_ok(define_objects(&p, "b", kinds[i], &err), &err);
+		assert_ok(selection_init(p.dataset, NULL, 0, &p.selection, &err), &err);
+		put_object(&p, "a/2025010100", 32);
+		put_object(&p, "b/2025010100", 17);
+		put_object(&p, "a/2025010106", 32);
+		put_object(&p, "a/2025010112", 32);
+		put_object(&p, "b/2025010112", 0);
+		assert_ok(backfill(&p, "2025-01-01T18:00", false, &counts, &err), &err);
+		/* The second position is not whole, an object of the third is empty. */
+		assert_int_equal(counts.n_ingested, 3);
+		assert_int_equal(counts.n_pending, 2);
+		assert_int_equal(counts.n_skipped, 1);
+		describe(p.store, &text);
+		assert_non_null(
+			strstr(buf_text(&text, &err), "0 0 s3://small/b/2025010100 0 17\n"));
+		provider_done(&p);
+	}
+}
+
+static void append_file(const char *path, struct buf *out)
+{
+	struct error err = ERROR_INIT;
+	FILE *file = fopen(path, "rb");
+	uint8_t block[65536];
+	size_t n;
+
+	assert_non_null(file);
+	while ((n = fread(block, 1, sizeof(block), file)) > 0)
+		assert_ok(buf_append(out, block, n, &err), &err);
+	fclose(file);
+}
+
+static char *replaced(char *text, const char *from, const char *to)
+{
+	struct error err = ERROR_INIT;
+	char *spot = strstr(text, from), *changed;
+
+	assert_non_null(spot);
+	changed = text_printf(&err, "%.*s%s%s", (int)(spot - text), text, to, spot + strlen(from));
+	free(text);
+	return changed;
+}
+
+/* Without an index the messages' own headers say what they are: two messages of the HRRR of
+ * 2023-07-22 06 UTC, lead 1 h, TMP and UGRD (data/README.md, "grib"). */
+static void test_header_scan(void **state)
+{
+	const struct small small = {0};
+	CLEANUP(buf_done) struct buf data = BUF_INIT(64U << 20);
+	CLEANUP(buf_done) struct buf text = BUF_INIT(1 << 22);
+	CLEANUP(freep) char *path = NULL, *folder = NULL, *definition = NULL;
+	struct error err = ERROR_INIT;
+	struct write_counts counts;
+	struct backfill_options options;
+	struct provider p;
+
+	(void)state;
+	if (!test_data("."))
+		skip();
+	provider_init(&p, &small);
+	definition = slice_dup(p.dataset->text, &err);
+	definition = replaced(definition, "\"noaa_idx\"", "\"header_scan\"");
+	definition = replaced(definition, "\"index_url\": \"{url}.idx\",", "");
+	definition = replaced(definition, "2025-01-01", "2023-07-22");
+	definition = replaced(definition, "[\"AAA\", \"AAAold\"]", "\"TMP\"");
+	definition = replaced(definition, "\"BBB\"", "\"UGRD\"");
+	definition = replaced(definition, "\"level\": \"surface\"}",
+			      "\"level\": \"10 m above ground\", \"time\": \"1 hour fcst\"}");
+	path = text_printf(&err, "%s/small/dataset.json", p.datasets);
+	write_text(path, definition, strlen(definition));
+	p.dataset = dataset_free(p.dataset);
+	assert_ok(dataset_find(p.datasets, "small", &p.dataset, &err), &err);
+	folder = text_printf(&err, "%s/20230722", p.source);
+	mkdir(folder, 0777);
+	append_file(test_data("grib/hrrr.t06z.wrfsfcf01-TMP.grib2"), &data);
+	append_file(test_data("grib/hrrr.t06z.wrfsfcf01-UGRD.grib2"), &data);
+	for (int cut = 0; cut < 2; cut++) {
+		CLEANUP(freep) char *file = text_printf(&err, "%s/t06z.sfcf0%d", folder, cut + 1);
+
+		/* The second file ends within its second message. */
+		write_text(file, data.data, data.size - (cut ? 1000 : 0));
+	}
+	options = (struct backfill_options){.dataset = p.dataset,
+					    .site = &p.site,
+					    .selection = &p.selection,
+					    .has_end = true,
+					    .end = at("2023-07-22T12:00"),
+					    .jobs_per_pod = 2};
+	assert_ok(backfill_local(&options, &counts, &err), &err);
+	assert_int_equal(counts.n_ingested, 1);
+	assert_int_equal(counts.n_skipped, 1);
+	describe(p.store, &text);
+	assert_non_null(strstr(buf_text(&text, &err), "1 1 0 0 s3://small/20230722/t06z.sfcf01 0 "
+						      "1272861\n"));
+	assert_non_null(strstr(buf_text(&text, &err),
+			       "1 1 0 0 s3://small/20230722/t06z.sfcf01 1272861 "
+			       "2381615\n"));
+	provider_done(&p);
+}
+
 static void run_and_die(struct provider *p, useconds_t after)
 {
 	struct write_counts counts;
@@ -366,10 +525,11 @@ static void test_killed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole),	    cmocka_unit_test(test_goes_on),
-		cmocka_unit_test(test_overwrite),   cmocka_unit_test(test_completeness),
-		cmocka_unit_test(test_meaningless), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_replica),	    cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_whole),	      cmocka_unit_test(test_goes_on),
+		cmocka_unit_test(test_overwrite),     cmocka_unit_test(test_completeness),
+		cmocka_unit_test(test_meaningless),   cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_whole_objects), cmocka_unit_test(test_header_scan),
+		cmocka_unit_test(test_replica),	      cmocka_unit_test(test_killed),
 	};
 
 	return RUN_CASES(test_bad_file, bad_cases) + cmocka_run_group_tests(tests, NULL, NULL);
