@@ -202,29 +202,65 @@ int config_complete(struct slice json, struct buf *out, struct error *err)
 	return r;
 }
 
-/* @value without members that are null, at every depth. */
-static int put_without_nulls(const struct json *value, struct buf *out, struct error *err)
+static int put_without_nulls(const struct json *value, struct arena *arena, struct buf *out,
+			     struct error *err);
+
+static int put_members(const struct json *object, struct arena *arena, struct buf *out,
+		       struct error *err)
 {
-	bool first = true, object = value->type == JSON_OBJECT;
-	struct json key, item;
+	CLEANUP(json_members_done) struct json_members members = {0};
+	bool first = true;
+	int r;
+
+	/* Of a repeated member the last one counts, also where it is null. */
+	r = json_members_sorted(object, arena, &members, err);
+	for (size_t i = 0; r == 0 && i < members.n; i++) {
+		if (members.items[i].value.type == JSON_NULL)
+			continue;
+		if (!first)
+			r = buf_append_byte(out, ',', err);
+		first = false;
+		if (r == 0)
+			r = json_write_text(out, members.items[i].name, err);
+		if (r == 0)
+			r = buf_append_byte(out, ':', err);
+		if (r == 0)
+			r = put_without_nulls(&members.items[i].value, arena, out, err);
+	}
+	return r;
+}
+
+static int put_items(const struct json *array, struct arena *arena, struct buf *out,
+		     struct error *err)
+{
+	struct json item;
+	size_t i = 0;
+	int r = 0;
+
+	JSON_EACH (array, NULL, item) {
+		if (i++ > 0)
+			r = buf_append_byte(out, ',', err);
+		if (r == 0)
+			r = put_without_nulls(&item, arena, out, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* @value without members that are null, at every depth. */
+static int put_without_nulls(const struct json *value, struct arena *arena, struct buf *out,
+			     struct error *err)
+{
+	bool object = value->type == JSON_OBJECT;
 	int r;
 
 	if (!object && value->type != JSON_ARRAY)
 		return buf_append_slice(out, value->span, err);
 	r = buf_append_byte(out, object ? '{' : '[', err);
-	JSON_EACH (value, &key, item) {
-		if (r < 0)
-			return r;
-		if (object && item.type == JSON_NULL)
-			continue;
-		if (object)
-			r = put_member(out, &first, &key, err);
-		else if (!first)
-			r = buf_append_byte(out, ',', err);
-		first = false;
-		if (r == 0)
-			r = put_without_nulls(&item, out, err);
-	}
+	if (r == 0)
+		r = object ? put_members(value, arena, out, err)
+			   : put_items(value, arena, out, err);
 	return r < 0 ? r : buf_append_byte(out, object ? '}' : ']', err);
 }
 
@@ -232,10 +268,11 @@ static int put_without_nulls(const struct json *value, struct buf *out, struct e
 static int put_canonical(const struct json *record, struct buf *out, struct error *err)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(CONFIG_TEXT_MAX);
+	CLEANUP(arena_done) struct arena arena = ARENA_INIT;
 	struct json stripped;
 	int r;
 
-	r = put_without_nulls(record, &text, err);
+	r = put_without_nulls(record, &arena, &text, err);
 	if (r == 0)
 		r = json_parse(buf_slice(&text), &stripped, err);
 	return r < 0 ? r : json_to_msgpack(&stripped, out, err);

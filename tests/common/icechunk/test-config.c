@@ -447,6 +447,7 @@ static struct equal_case {
 	{"null is absent", "{\"x\":null,\"y\":{\"z\":null}}", "{\"y\":{}}", true},
 	{"order", "{\"x\":1,\"y\":2}", "{\"y\":2,\"x\":1}", true},
 	{"value", "{\"x\":1}", "{\"x\":2}", false},
+	{"null after a value", "{\"x\":1,\"x\":null}", "{}", true},
 	{"null in a list", "{\"x\":[null]}", "{\"x\":[]}", false},
 };
 
