@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "cli/table.h"
@@ -101,6 +102,11 @@ int cmd_repo_info(struct cli *cli, const void *argument, struct error *err)
 		r = repo_summary(opened.repo, &summary, err);
 	if (r < 0)
 		return r;
+	if (summary.has_leftovers)
+		log_event(LOG_WARNING, "leftovers",
+			  "'%s' still has references of specification 1; old programs would commit "
+			  "there, and the two histories part",
+			  options->url);
 	if (!options->json)
 		return info_text(cli, &summary, err);
 	r = info_json(&summary, &out, err);

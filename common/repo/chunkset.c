@@ -106,6 +106,14 @@ int chunkset_add(struct chunkset *set, uint64_t window, const uint32_t *index,
 	return 0;
 }
 
+size_t chunkset_memory(const struct chunkset *set)
+{
+	size_t records = set->n_blocks > 1 ? set->n_blocks << BLOCK_BITS : set->first_capacity;
+
+	return records * set->stride + set->blocks_capacity * sizeof(*set->blocks) +
+	       set->runs_capacity * sizeof(*set->runs);
+}
+
 void chunkset_truncate(struct chunkset *set, size_t n)
 {
 	set->n = n;

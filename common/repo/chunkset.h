@@ -70,6 +70,8 @@ static inline enum change_kind change_kind(const struct change *change)
  */
 int chunkset_add(struct chunkset *set, uint64_t window, const uint32_t *index,
 		 enum change_kind kind, struct change **ret_change, struct error *err);
+/* Bytes of memory held. */
+size_t chunkset_memory(const struct chunkset *set);
 /* Forgets what was added since there were @n records; no lookup was made in between. */
 void chunkset_truncate(struct chunkset *set, size_t n);
 /* Looks for the change of one chunk; NULL if there is none (or it was dropped). */

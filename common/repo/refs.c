@@ -395,3 +395,105 @@ int repo_config_set(struct repo *repo, struct slice json, struct error *err)
 	r = publish(repo, &publication, err);
 	return r < 0 ? r : 0;
 }
+
+/* Status, features and metadata of spec 2 */
+
+static int only2(const struct repo *repo, struct error *err)
+{
+	if (repo->spec == SPEC_2)
+		return 0;
+	return error_set(err, ERR_UNSUPPORTED,
+			 "repositories of specification 1 have no status, features or metadata");
+}
+
+static int publish_any(struct repo *repo, publish_fn update, void *argument, bool any_status,
+		       struct error *err)
+{
+	struct publication publication = {
+		.update = update, .argument = argument, .any_status = any_status};
+	int r = only2(repo, err);
+
+	if (r == 0)
+		r = publish(repo, &publication, err);
+	return r < 0 ? r : 0;
+}
+
+static int status_update(void *argument, struct repo_info *info, uint64_t now,
+			 struct repo_update *ret_update, struct error *err)
+{
+	const struct repo_status *wanted = argument;
+	struct repo_status status = {.availability = wanted->availability, .set_at = now};
+
+	if (wanted->reason.data) {
+		status.reason = repo_info_dup(info, wanted->reason, err);
+		if (!status.reason.data)
+			return ERR_MEMORY;
+	}
+	info->status = status;
+	*ret_update = (struct repo_update){
+		.type = UPDATE_REPO_STATUS_CHANGED, .has_status = true, .status = status};
+	return 0;
+}
+
+int repo_set_status(struct repo *repo, const char *status, const char *reason, struct error *err)
+{
+	static const enum repo_availability known[] = {REPO_ONLINE, REPO_STATUS_READ_ONLY,
+						       REPO_OFFLINE};
+	struct repo_status wanted = {0};
+
+	if (reason && reason[0])
+		wanted.reason = slice_text(reason);
+	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+		wanted.availability = known[i];
+		if (strcmp(repo_availability_name(known[i]), status) == 0)
+			return publish_any(repo, status_update, &wanted, true, err);
+	}
+	return error_set(err, ERR_ARGUMENT, "'%s' is none of online, read_only and offline",
+			 status);
+}
+
+struct feature_change {
+	uint16_t feature;
+	const bool *value;
+};
+
+static int feature_update(void *argument, struct repo_info *info, uint64_t now,
+			  struct repo_update *ret_update, struct error *err)
+{
+	const struct feature_change *change = argument;
+	bool value = change->value && *change->value;
+
+	(void)now;
+	*ret_update = (struct repo_update){
+		.type = UPDATE_FEATURE_FLAG_CHANGED,
+		.flag = change->feature,
+		.flag_value = value,
+		.flag_is_set = change->value != NULL,
+	};
+	return repo_info_set_feature(info, change->feature, change->value != NULL, value, err);
+}
+
+int repo_set_feature(struct repo *repo, uint16_t feature, const bool *value, struct error *err)
+{
+	struct feature_change change = {feature, value};
+
+	return publish_any(repo, feature_update, &change, false, err);
+}
+
+static int metadata_update(void *argument, struct repo_info *info, uint64_t now,
+			   struct repo_update *ret_update, struct error *err)
+{
+	(void)now;
+	*ret_update = (struct repo_update){.type = UPDATE_METADATA_CHANGED};
+	return repo_info_set_metadata(info, argument, err);
+}
+
+int repo_set_metadata(struct repo *repo, struct slice json, struct error *err)
+{
+	struct json object;
+	int r = json_parse(json, &object, err);
+
+	if (r == 0 && object.type != JSON_OBJECT)
+		r = error_set(err, ERR_ARGUMENT, "metadata is no JSON object");
+	return r < 0 ? r : publish_any(repo, metadata_update, &object, false, err);
+}

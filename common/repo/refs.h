@@ -24,7 +24,9 @@ struct repo_summary {
 	struct ref_entry *tags;
 	size_t n_tags;
 	uint64_t n_snapshots;
-	char *config; /* JSON text of the stored configuration, "{}" if none */
+	bool has_leftovers; /* spec 2: references of spec 1 are still there, where old programs
+			       commit */
+	char *config;	    /* JSON text of the stored configuration, "{}" if none */
 };
 
 /* Everything `refmt repo info` shows, from the current state. */
@@ -44,3 +46,13 @@ int repo_tag_delete(struct repo *repo, const char *name, struct error *err);
 int repo_config_get(struct repo *repo, struct buf *out, struct error *err);
 /* Replaces it; bytes of members that are not understood are kept.  No change: no write. */
 int repo_config_set(struct repo *repo, struct slice json, struct error *err);
+
+/*
+ * Specification 2 only (else ERR_UNSUPPORTED), each with its entry in the log.  A status other than
+ * "online" makes every other write fail with @reason (may be NULL).
+ */
+int repo_set_status(struct repo *repo, const char *status, const char *reason, struct error *err);
+/* A feature by its number; @value NULL goes back to the default. */
+int repo_set_feature(struct repo *repo, uint16_t feature, const bool *value, struct error *err);
+/* Replaces the repository's own metadata by the members of a JSON object. */
+int repo_set_metadata(struct repo *repo, struct slice json, struct error *err);

@@ -13,6 +13,12 @@ void strings_done(struct strings *strings)
 	*strings = STRINGS_INIT;
 }
 
+size_t strings_memory(const struct strings *strings)
+{
+	return strings->arena.total + strings->capacity * sizeof(*strings->items) +
+	       strings->n_slots * sizeof(*strings->slots);
+}
+
 /* Spreads eight bytes at a time; only for the table, never stored. */
 static uint64_t strings_hash(struct slice text)
 {

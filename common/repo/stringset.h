@@ -34,6 +34,9 @@ int strings_add(struct strings *strings, struct slice text, uint32_t *ret_number
 int strings_append(struct strings *strings, struct slice bytes, uint32_t *ret_number,
 		   struct error *err);
 
+/* Bytes of memory held. */
+size_t strings_memory(const struct strings *strings);
+
 static inline struct slice strings_get(const struct strings *strings, uint32_t number)
 {
 	return number ? strings->items[number - 1] : (struct slice){NULL, 0};

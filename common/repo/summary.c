@@ -110,6 +110,16 @@ static int summary1(struct repo *repo, struct repo_summary *summary, struct erro
 	return r;
 }
 
+/* A migration that was not finished leaves them; programs of spec 1 would commit there. */
+static int summary_leftovers(struct repo *repo, struct repo_summary *summary, struct error *err)
+{
+	struct store_info info;
+	int r = store_head(repo->store, "refs/branch.main/ref.json", &info, err);
+
+	summary->has_leftovers = r == 0;
+	return r < 0 ? r : 0;
+}
+
 int repo_summary(struct repo *repo, struct repo_summary *ret_summary, struct error *err)
 {
 	CLEANUP(repo_summary_done) struct repo_summary summary = {.spec = repo->spec};
@@ -118,6 +128,8 @@ int repo_summary(struct repo *repo, struct repo_summary *ret_summary, struct err
 	int r;
 
 	r = state->info ? summary2(state->info, &summary, err) : summary1(repo, &summary, err);
+	if (r == 0 && state->info)
+		r = summary_leftovers(repo, &summary, err);
 	if (r == 0)
 		r = state_config(repo, state, &config, err);
 	if (r < 0)

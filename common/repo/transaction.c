@@ -971,3 +971,16 @@ bool transaction_is_empty(const struct transaction *transaction)
 	}
 	return transaction->removed.n == 0 && transaction->moves.n == 0;
 }
+
+size_t transaction_memory(const struct transaction *transaction)
+{
+	size_t total = strings_memory(&transaction->strings);
+
+	for (size_t i = 0; i < transaction->edits.n; i++) {
+		const struct edit *edit = transaction->edits.items[i];
+
+		total +=
+			sizeof(*edit) + edit->document.arena.total + chunkset_memory(&edit->chunks);
+	}
+	return total;
+}

@@ -73,6 +73,11 @@ int transaction_set_refs(struct transaction *transaction, const char *path,
 /* 0 if the chunk has a reference as things would be after the commit, or REPO_ABSENT. */
 int transaction_has_chunk(struct transaction *transaction, const char *path, const uint32_t *index,
 			  uint32_t n_dims, struct error *err);
+/*
+ * Bytes of memory that the changes take: for references in bulk at most 64 each with 4 dimensions,
+ * and one copy of each distinct location.
+ */
+size_t transaction_memory(const struct transaction *transaction);
 bool transaction_is_empty(const struct transaction *transaction);
 
 enum rebase_mode {

@@ -338,6 +338,66 @@ static void run_counts(struct store *store, int spec)
 	assert_int_equal(store_counter_get(counted).head + store_counter_get(counted).list, 0);
 }
 
+/* 64 bytes a reference of 4 dimensions, and one copy of each location; 170 references to one. */
+static void run_memory(struct store *store, int spec)
+{
+	enum { N = 340000, TO_ONE = 170, TEXT = 63 };
+	CLEANUP(repo_freep) struct repo *repo = fixture_open(store);
+	CLEANUP(transaction_freep) struct transaction *transaction = fixture_begin(repo);
+	struct error err = ERROR_INIT;
+	size_t before;
+
+	(void)spec;
+	assert_ok(transaction_put_document(transaction, "/big",
+					   fixture_array("[1000,1000,2,2]", "[1,1,1,1]"), &err),
+		  &err);
+	before = transaction_memory(transaction);
+	for (uint32_t i = 0; i < N; i++) {
+		uint32_t index[] = {i / 4000, i / 4 % 1000, i / 2 % 2, i % 2};
+		char text[TEXT + 1];
+		struct virtual_ref ref = {.index = index, .offset = i, .length = 1};
+
+		snprintf(text, sizeof(text), "s3://bucket/some/path/of/usual/length/file-%020u",
+			 i / TO_ONE);
+		ref.location = slice_text(text);
+		assert_ok(transaction_set_refs(transaction, "/big", &ref, 1, 4, &err), &err);
+	}
+	assert_true(transaction_memory(transaction) - before <=
+		    (size_t)N * 64 + (size_t)N / TO_ONE * TEXT);
+}
+
+/* Read-only and offline repositories are read as ever; every write fails with the reason. */
+static void run_status(struct store *store, int spec)
+{
+	CLEANUP(repo_freep) struct repo *repo = fixture_open(store);
+	CLEANUP(transaction_freep) struct transaction *transaction = fixture_begin(repo);
+	CLEANUP(transaction_freep) struct transaction *late = NULL;
+	bool off = false;
+	struct error err = ERROR_INIT;
+	struct id12 tip;
+	int r = repo_set_status(repo, "read_only", "moving house", &err);
+
+	if (spec == 1) {
+		assert_int_equal(r, ERR_UNSUPPORTED);
+		return;
+	}
+	assert_ok(r, &err);
+	assert_ok(fixture_set(transaction, 0, 0, "x", &err), &err);
+	assert_int_equal(fixture_commit(transaction, REBASE_DETECT, &err), ERR_READ_ONLY);
+	assert_non_null(strstr(err.text, "moving house"));
+	assert_int_equal(transaction_begin(repo, NULL, NULL, &late, &err), ERR_READ_ONLY);
+	assert_ok(repo_resolve(repo, &(struct repo_at){0}, &tip, &err), &err);
+	assert_int_equal(repo_tag_create(repo, "t", &tip, &err), ERR_READ_ONLY);
+	fixture_verify(repo);
+	assert_ok(repo_set_status(repo, "online", NULL, &err), &err);
+	assert_ok(repo_set_feature(repo, 4, &off, &err), &err);
+	assert_int_equal(repo_tag_create(repo, "t", &tip, &err), ERR_DENIED);
+	assert_ok(repo_set_feature(repo, 4, NULL, &err), &err);
+	assert_ok(repo_tag_create(repo, "t", &tip, &err), &err);
+	assert_ok(repo_set_metadata(repo, slice_text("{\"owner\":\"us\"}"), &err), &err);
+	assert_ok(fixture_commit(transaction, REBASE_DETECT, &err), &err);
+}
+
 static struct setting settings[] = {
 	{"shrink and grow", run_shrink_and_grow},
 	{"bad input", run_bad_input},
@@ -349,6 +409,8 @@ static struct setting settings[] = {
 	{"amend", run_amend},
 	{"move", run_move},
 	{"counts", run_counts},
+	{"memory", run_memory},
+	{"status and features", run_status},
 };
 
 static void test_setting(void **state)
