@@ -216,7 +216,7 @@ static int dataset_entry(struct refmt_dataset *dataset, const struct node *node,
 static int describe(struct refmt_dataset *dataset, const struct node *node,
 		    struct refmt_node *ret_node, struct error *err)
 {
-	struct entry *entry;
+	struct entry *entry = NULL;
 	int r;
 
 	r = dataset_entry(dataset, node, &entry, err);
@@ -331,7 +331,7 @@ int refmt_locate(struct refmt_dataset *dataset, const char *path, const uint32_t
 		 struct refmt_chunk *ret_chunk, struct refmt_error *err)
 {
 	CLEANUP(chunk_done) struct chunk chunk;
-	const struct array *array;
+	const struct array *array = NULL;
 	int r;
 
 	chunk.pin = NULL;
@@ -357,7 +357,7 @@ static int dataset_load(struct refmt_dataset *dataset, const char *path, const u
 			struct error *err)
 {
 	CLEANUP(content_freep) struct content *content = NULL;
-	const struct array *array;
+	const struct array *array = NULL;
 	char *bytes;
 	int r;
 
@@ -393,7 +393,7 @@ int refmt_read_chunk(struct refmt_dataset *dataset, const char *path, const uint
 int refmt_read(struct refmt_dataset *dataset, const char *path, const uint64_t *start,
 	       const uint64_t *count, void *out, size_t out_size, struct refmt_error *err)
 {
-	const struct array *array;
+	const struct array *array = NULL;
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	int r;
 

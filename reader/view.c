@@ -1238,7 +1238,7 @@ void view_chunk_done(struct view_chunk *chunk)
 
 const char *view_unknown_codec(struct view *view, const struct view_file *file)
 {
-	const struct array *array;
+	const struct array *array = NULL;
 
 	if (!folder_is_array(view, file->folder) ||
 	    folder_array(view, file->folder, &array, NULL) < 0)
@@ -1261,7 +1261,7 @@ static bool same_grid(const struct zarr_metadata *a, const struct zarr_metadata 
 bool view_chunks_alike(struct view *view, uint32_t folder, struct view *other,
 		       uint32_t other_folder)
 {
-	const struct array *a, *b;
+	const struct array *a = NULL, *b = NULL;
 	struct node node, other_node;
 
 	if (!view_node(view, folder, &node) || !view_node(other, other_folder, &other_node) ||

@@ -367,7 +367,7 @@ int batch_add(struct batch *batch, const struct batch_file *files, size_t n, str
 	CLEANUP(freep) struct virtual_ref *refs = NULL;
 	CLEANUP(freep) uint32_t *indexes = NULL;
 	struct gathered gathered;
-	size_t most;
+	size_t most = 0;
 	int r = sort_refs(batch->dataset, files, n, &starts, &origins, &most, err);
 
 	if (r < 0)

@@ -452,7 +452,7 @@ static uint64_t own_length(const struct input *input, const struct decode *o, ui
 static int read_message(const struct decode *o, struct buf *message, struct error *err)
 {
 	CLEANUP(input_done) struct input input = {.fd = -1};
-	uint64_t offset, length;
+	uint64_t offset = 0, length = 0;
 	uint8_t *room;
 	int r;
 
@@ -530,7 +530,7 @@ static int run_decode(struct cli *cli, const void *options, struct error *err)
 	CLEANUP(grib_workers_freep) struct grib_workers *workers = NULL;
 	CLEANUP(buf_done) struct buf message = BUF_INIT(0);
 	CLEANUP(freep) void *values = NULL;
-	uint64_t n;
+	uint64_t n = 0;
 	int r;
 
 	r = check_decode(o, err);
@@ -643,7 +643,7 @@ static int run_bench(struct cli *cli, const void *options, struct error *err)
 	CLEANUP(freep) void *values = NULL;
 	struct times times, least;
 	struct grib_info info;
-	uint64_t n;
+	uint64_t n = 0;
 	int r;
 
 	r = check_decode(o, err);

@@ -68,7 +68,7 @@ int dataset_options_folder(const struct dataset_options *options, struct arena *
 int dataset_options_load(struct cli *cli, const struct dataset_options *options,
 			 struct dataset **ret_dataset, struct error *err)
 {
-	const char *folder;
+	const char *folder = NULL;
 	int r = dataset_options_folder(options, cli->memory, &folder, err);
 
 	if (r == 0)

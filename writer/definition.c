@@ -151,7 +151,7 @@ int definition_time(const struct definition *definition, const struct place *at,
 		    struct error *err)
 {
 	struct error cause = ERROR_INIT;
-	const char *text;
+	const char *text = NULL;
 	int r = definition_text(definition, at, &text, err);
 
 	if (r < 0)
@@ -166,7 +166,7 @@ int definition_duration(const struct definition *definition, const struct place 
 			int64_t *ret_duration, struct error *err)
 {
 	struct error cause = ERROR_INIT;
-	const char *text;
+	const char *text = NULL;
 	int r = definition_text(definition, at, &text, err);
 
 	if (r < 0)

@@ -629,7 +629,7 @@ static int match_rows(struct resolver *resolver, const struct source_file *file,
 	CLEANUP(freep) uint32_t *ref_of = NULL;
 	CLEANUP(freep) bool *seen = NULL;
 	struct matching matching = {.dataset = resolver->dataset, .refs = refs};
-	struct lookup *lookup;
+	struct lookup *lookup = NULL;
 	int r = find_lookup(resolver, file, &lookup, err);
 
 	if (r == 0)

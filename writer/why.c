@@ -145,7 +145,7 @@ static int look_up_reason(const struct dataset *dataset, struct repo *repo, uint
 int why_find(const struct dataset *dataset, struct repo *repo, const char *key, struct why *ret_why,
 	     struct error *err)
 {
-	uint32_t index[ZARR_DIMS_MAX], variable;
+	uint32_t index[ZARR_DIMS_MAX], variable = 0;
 	struct why why = {0};
 	int r = parse_key(dataset, key, &variable, index, err);
 

@@ -640,7 +640,7 @@ int grib_workers_decode(struct grib_workers *workers, struct slice message,
 			size_t n, struct error *err)
 {
 	int64_t until;
-	struct slot *slot;
+	struct slot *slot = NULL;
 	uint64_t have;
 	int r;
 

@@ -342,7 +342,7 @@ static int find_container(struct sources *sources, const struct container *conta
 {
 	CLEANUP(freep) char *root = NULL;
 	CLEANUP(freep) char *key = NULL;
-	const struct pair *pair;
+	const struct pair *pair = NULL;
 	struct source source = {0};
 	int r;
 

@@ -120,7 +120,7 @@ static int check_header(struct slice encoded, size_t room, size_t *ret_size, str
 static int blosc_decode(const void *state, const struct zarr_array *array, struct slice encoded,
 			uint8_t *out, size_t room, size_t *ret_size, struct error *err)
 {
-	size_t size;
+	size_t size = 0;
 	int r;
 
 	(void)state;

@@ -126,7 +126,7 @@ static int decode_real(const struct zarr_time *time, double value, int64_t *ret_
 		       struct error *err)
 {
 	double whole, micros;
-	int64_t at;
+	int64_t at = 0;
 
 	if (isnan(value)) {
 		*ret_micros = ZARR_NAT;

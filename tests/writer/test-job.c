@@ -92,7 +92,7 @@ static void test_filter(void **state)
 		contains[filters.n_contains++] = at(c->contains[i]);
 	filters.contains = contains;
 	assert_ok(jobs_make(p.dataset, 8, &filters, &jobs, &err), &err);
-	for (size_t i = 0; i < jobs.n; i++)
+	for (size_t i = 0; i < jobs.n && i < sizeof(got) - 1; i++)
 		got[i] = (char)('0' + jobs.items[i].first);
 	assert_string_equal(got, c->want);
 	provider_done(&p);
