@@ -208,14 +208,32 @@ static char *target_path(const struct target *target)
 			   name[0] && folder.size > 1 ? "/" : "", name);
 }
 
+/* The kernel asks twice in a row for what fails: the second time says nothing new. */
+static bool failure_repeats(const struct fs *fs, const char *path, const struct error *err)
+{
+	const struct fs_failure *last;
+
+	if (fs->n_failures == 0)
+		return false;
+	last = &fs->failures[(fs->n_failures - 1) % FS_ERRORS_KEPT];
+	return time_now() - last->time < TIME_SECOND &&
+	       strcmp(last->path ? last->path : "", path ? path : "") == 0 &&
+	       strcmp(last->text, err->text) == 0;
+}
+
 void fs_failed(struct fs *fs, const struct target *target, const struct error *err)
 {
 	struct fs_failure *failure;
 	char *path = target_path(target);
 
 	atomic_fetch_add(&fs->errors, 1);
-	log_event(LOG_WARNING, "read", "%s: %s", path ? path : "?", err->text);
 	pthread_mutex_lock(&fs->mutex);
+	if (failure_repeats(fs, path, err)) {
+		pthread_mutex_unlock(&fs->mutex);
+		free(path);
+		return;
+	}
+	log_event(LOG_WARNING, "read", "%s: %s", path ? path : "?", err->text);
 	failure = &fs->failures[fs->n_failures++ % FS_ERRORS_KEPT];
 	free(failure->path);
 	failure->path = path;

@@ -247,9 +247,6 @@ static int lookup_top(struct fs *fs, const char *name, bool may_wait,
 	return VIEW_ABSENT;
 }
 
-/* Bytes that the name of a ref keeps as a folder entry. */
-#define NAME_KEEP " !\"#$&'()*+,-.:;<=>?@[\\]^_`{|}~"
-
 /* The name of a branch or tag as a folder entry: '/', '%' and what cannot stand there as %XX. */
 static int ref_entry_name(const char *name, struct buf *out, struct error *err)
 {
@@ -257,7 +254,15 @@ static int ref_entry_name(const char *name, struct buf *out, struct error *err)
 		return buf_append_text(out, "%2E", err);
 	if (strcmp(name, "..") == 0)
 		return buf_append_text(out, "%2E%2E", err);
-	return text_percent_encode(slice_text(name), NAME_KEEP, out, err);
+	for (; *name; name++) {
+		int r = *name == '/' || *name == '%'
+				? buf_printf(out, err, "%%%02X", (unsigned int)*name)
+				: buf_append_byte(out, (uint8_t)*name, err);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /*
