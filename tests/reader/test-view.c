@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "harness/make-repo.h"
 #include "reader/open.h"
+#include "repo/transaction.h"
 #include "store/drivers.h"
 #include "test.h"
 
@@ -270,6 +271,52 @@ static void test_requests_are_counted(void **state)
 	fixture_done(&f);
 }
 
+#define MANY_ARRAYS 180
+
+/* Adds arrays like those of a forecast, each with a reference of its own. */
+static void add_arrays(struct fixture *f)
+{
+	CLEANUP(transaction_freep) struct transaction *transaction = NULL;
+	CLEANUP(freep) char *location = NULL;
+	CLEANUP(buf_done) struct buf document = BUF_INIT(BUF_NO_LIMIT);
+	const struct commit_options commit = {.message = "many"};
+	const uint32_t index[4] = {0};
+	struct virtual_ref ref = {.index = index, .length = 100};
+	struct error err = ERROR_INIT;
+	struct id12 id;
+
+	location = text_printf(&err, "file://%s/fields.grib2", f->sources);
+	ref.location = slice_text(location);
+	assert_ok(transaction_begin(f->repo, NULL, NULL, &transaction, &err), &err);
+	assert_ok(transaction_get_document(transaction, "/grib/t", &document, &err), &err);
+	for (int i = 0; i < MANY_ARRAYS; i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "/grib/many%d", i);
+		assert_ok(transaction_put_document(transaction, path, buf_slice(&document), &err),
+			  &err);
+		assert_ok(transaction_set_refs(transaction, path, &ref, 1, 4, &err), &err);
+	}
+	assert_ok(transaction_commit(transaction, &commit, &id, NULL, &err), &err);
+}
+
+/* However many arrays: the repo object and the snapshot. */
+static void test_opening_many_arrays_costs_two_reads(void **state)
+{
+	struct view_attr attr;
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f, VIEW_DECODED);
+	add_arrays(&f);
+	fixture_close(&f);
+	fixture_open(&f, VIEW_DECODED);
+	assert_true(checkout_n_nodes(f.checkout) > MANY_ARRAYS);
+	walk(&f, "grib/many179/zarr.json", &attr);
+	assert_int_equal(store_counter_get(f.counter).get, 2);
+	fixture_done(&f);
+}
+
 static void assert_fails(struct fixture *f, const char *path, int kind, const char *text)
 {
 	struct content *content = NULL;
@@ -349,6 +396,7 @@ int main(void)
 		cmocka_unit_test(test_decoded_chunks_are_plain_elements),
 		cmocka_unit_test(test_the_stored_view_passes_everything_through),
 		cmocka_unit_test(test_requests_are_counted),
+		cmocka_unit_test(test_opening_many_arrays_costs_two_reads),
 		cmocka_unit_test(test_failures_come_at_read),
 		cmocka_unit_test(test_a_lost_manifest_is_unknown_not_absent),
 	};
