@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "icechunk/intern.h"
-#include "icechunk/manifest.h"
+#include "icechunk/manifest-internal.h"
 #include "icechunk/schema.h"
 
 /*
@@ -21,6 +21,7 @@
 #define ALIGN 8
 #define LOCATION_MAX 1024     /* longest location that the public library can decompress */
 #define SHORT_SAMPLE 8	      /* of too many shorter ones no dictionary can be trained */
+#define OUTGROWN 4	      /* a dictionary serves up to so many times the references */
 #define APPARENT_MAX FLAT_MAX /* bytes that the public library's verifier visits */
 
 /* Tables of the body.  Offsets within a table are the same for all kinds. */
@@ -107,6 +108,7 @@ struct manifest_builder {
 	uint32_t n_samples;
 	uint64_t random;
 	struct buf dictionary;
+	const struct manifest *adopted; /* NULL if there is none */
 	bool ended;
 };
 
@@ -151,6 +153,20 @@ struct manifest_builder *manifest_builder_free(struct manifest_builder *b)
 	free(b->samples);
 	free(b);
 	return NULL;
+}
+
+void manifest_builder_adopt(struct manifest_builder *b, const struct manifest *manifest)
+{
+	struct slice bytes = manifest_dictionary(manifest);
+	ZSTD_CDict *dictionary;
+
+	if (bytes.size == 0 || bytes.size > b->options.max_dictionary)
+		return;
+	/* What decompresses may be unfit to compress with. */
+	dictionary = ZSTD_createCDict(bytes.data, bytes.size, b->options.location_level);
+	if (dictionary)
+		b->adopted = manifest;
+	ZSTD_freeCDict(dictionary);
 }
 
 /* The vector of slots begins with its count. */
@@ -303,6 +319,27 @@ static enum table_kind virtual_kind(const struct chunk_ref *ref)
 	return ref->last_modified ? TABLE_PLAIN_MODIFIED : TABLE_PLAIN;
 }
 
+static bool holds(struct slice bytes, struct slice part)
+{
+	uintptr_t at = (uintptr_t)part.data, begin = (uintptr_t)bytes.data;
+
+	return at >= begin && at - begin <= bytes.size && part.size <= bytes.size - (at - begin);
+}
+
+/*
+ * Keeps how the adopted manifest stores a location, if readers take it so and it is no longer than
+ * what compressing it would give.
+ */
+static void keep_stored(struct manifest_builder *b, const struct chunk_ref *ref, uint32_t location)
+{
+	struct interned_text *text = &b->locations.texts.items[location];
+
+	if (!text->stored.data && ref->location.size <= LOCATION_MAX &&
+	    ref->stored.size <= ZSTD_COMPRESSBOUND(ref->location.size) &&
+	    holds(manifest_bytes(b->adopted), ref->stored))
+		text->stored = ref->stored;
+}
+
 /* Fields of a native or virtual reference; numbers of texts stand where their offsets will. */
 static int put_place(struct manifest_builder *b, uint8_t *table, enum table_kind kind,
 		     const struct chunk_ref *ref, struct error *err)
@@ -321,6 +358,8 @@ static int put_place(struct manifest_builder *b, uint8_t *table, enum table_kind
 		r = intern_checked(&b->etags, ref->etag, &etag, err);
 	if (r < 0)
 		return r;
+	if (b->adopted && ref->stored.data)
+		keep_stored(b, ref, location);
 	put32(table + AT_LOCATION, location);
 	if (kind != TABLE_PLAIN)
 		put32(table + AT_CHECK, etag);
@@ -522,6 +561,18 @@ static bool wants_compression(const struct manifest_builder *b)
 	       b->n_refs >= least && b->n_virtual >= least;
 }
 
+/* The adopted dictionary, as long as it has seen a fair part of the locations, or a new one. */
+static int choose_dictionary(struct manifest_builder *b, struct error *err)
+{
+	if (!wants_compression(b))
+		b->adopted = NULL;
+	else if (b->adopted && b->n_virtual / OUTGROWN >= manifest_n_refs(b->adopted))
+		b->adopted = NULL;
+	if (b->adopted)
+		return buf_append_slice(&b->dictionary, manifest_dictionary(b->adopted), err);
+	return wants_compression(b) ? train(b, err) : 0;
+}
+
 #define PLACE_COMPRESSED 1U /* flag in a place, which is a multiple of 4 */
 
 /* Appends a string, or a vector of bytes, to the body. */
@@ -561,6 +612,11 @@ static int put_location(struct manifest_builder *b, struct compressor *c,
 	size_t n;
 	int r;
 
+	if (b->adopted && text->stored.data) {
+		r = put_text(b, text->stored, &text->place, err);
+		text->place |= PLACE_COMPRESSED;
+		return r;
+	}
 	if (!c->context || text->text.size > LOCATION_MAX)
 		return put_text(b, text->text, &text->place, err);
 	n = ZSTD_compress_usingCDict(c->context, frame, sizeof(frame), text->text.data,
@@ -713,14 +769,13 @@ static int put_front(struct manifest_builder *b, struct error *err)
 static int finish(struct manifest_builder *b, struct error *err)
 {
 	static const uint8_t zeros[ALIGN];
-	int r = 0;
+	int r;
 
 	if (b->ended)
 		return error_set(err, ERR_ARGUMENT, "manifest is ended already");
 	b->ended = true;
 	close_array(b);
-	if (wants_compression(b))
-		r = train(b, err);
+	r = choose_dictionary(b, err);
 	if (r == 0)
 		r = put_locations(b, err);
 	if (r == 0)

@@ -6,6 +6,7 @@
 #include <zstd.h>
 
 #include "base/text.h"
+#include "icechunk/manifest-internal.h"
 #include "icechunk/schema.h"
 #include "icechunk/search.h"
 
@@ -148,6 +149,18 @@ size_t manifest_memory(const struct manifest *m)
 {
 	return sizeof(*m) + m->payload.capacity +
 	       (m->dictionary ? ZSTD_sizeof_DDict(m->dictionary) : 0);
+}
+
+struct slice manifest_dictionary(const struct manifest *m)
+{
+	if (!m->dictionary)
+		return (struct slice){0};
+	return flat_get_bytes(m->flat, m->root, MANIFEST_DICTIONARY);
+}
+
+struct slice manifest_bytes(const struct manifest *m)
+{
+	return m->flat;
 }
 
 uint64_t manifest_n_refs(const struct manifest *m)
@@ -366,6 +379,7 @@ static int fill_virtual(const struct manifest *m, const struct table *table,
 {
 	ref->kind = CHUNK_VIRTUAL;
 	ref->compressed = compressed.data != NULL;
+	ref->stored = compressed;
 	if (!vector_at(table, REF_ETAG, 1, &ref->etag) ||
 	    !scalar_at(table, REF_LAST_MODIFIED, &ref->last_modified, sizeof(ref->last_modified)))
 		return broken_ref(i, "leads outside the file", err);
@@ -384,7 +398,7 @@ static int fill_ref(const struct manifest *m, const struct table *table, uint32_
 	struct slice compressed;
 	uint64_t end;
 
-	ref->etag = (struct slice){0};
+	ref->etag = ref->stored = (struct slice){0};
 	ref->last_modified = 0;
 	ref->compressed = false;
 	if (!vector_at(table, REF_INLINE, 1, &ref->data) ||

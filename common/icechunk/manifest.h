@@ -48,6 +48,7 @@ struct chunk_ref {
 	uint64_t offset;	/* native, virtual: bytes from the start of the object */
 	uint64_t length;	/* bytes, of every kind */
 	bool compressed;	/* virtual: location stored compressed */
+	struct slice stored; /* virtual: the location as a manifest has it compressed, or no data */
 	uint8_t scratch[MANIFEST_SCRATCH];
 };
 
@@ -152,6 +153,13 @@ int manifest_builder_new(const struct id12 *id, const struct manifest_options *o
 struct manifest_builder *manifest_builder_free(struct manifest_builder *builder);
 DEFINE_CLEANUP(struct manifest_builder *, manifest_builder_free)
 
+/*
+ * Compresses locations with the dictionary of @manifest, of which most references come: theirs are
+ * then copied as they are stored, not compressed anew.  Lends @manifest until the builder ends.
+ * Where it has no dictionary that serves, or the result has several times its references, the
+ * builder trains one as always.  Before the first reference.
+ */
+void manifest_builder_adopt(struct manifest_builder *builder, const struct manifest *manifest);
 /* Starts the references of @node, whose id is above all before; @n_dims coordinates each. */
 int manifest_builder_array(struct manifest_builder *builder, const struct id8 *node,
 			   uint32_t n_dims, struct error *err);

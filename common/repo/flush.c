@@ -622,6 +622,7 @@ static int making_add_change(const struct making *making, const struct change *c
 	ref->index = change->index;
 	ref->offset = change->offset;
 	ref->length = change->length;
+	ref->stored = (struct slice){0};
 	switch (change_kind(change)) {
 	case CHANGE_INLINE:
 		ref->kind = CHUNK_INLINE;
@@ -711,6 +712,8 @@ static int making_run(struct making *making, struct flushed *flushed, struct err
 	r = id12_new(&flushed->info.id, err);
 	if (r == 0)
 		r = manifest_builder_new(&flushed->info.id, &options, &builder, err);
+	if (r == 0 && making->streams)
+		manifest_builder_adopt(builder, manifest_pin_get(making->pins[0]));
 	if (r == 0)
 		r = manifest_builder_array(builder, &making->job->edit->id,
 					   making->job->edit->n_dims, err);

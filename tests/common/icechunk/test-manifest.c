@@ -402,6 +402,73 @@ static void test_equal_references_give_equal_files(void **state)
 	buf_done(&files[1]);
 }
 
+/* References 0 to @n - 1, the first of them as they come from @old unless it is NULL. */
+static struct manifest *follow(const struct manifest *old, const struct manifest *adopted,
+			       uint32_t n)
+{
+	CLEANUP(manifest_builder_freep)
+	struct manifest_builder *builder = new_builder(&MANIFEST_OPTIONS_DEFAULT);
+	struct manifest_array array;
+	struct manifest_iter iter;
+	uint32_t i = 0;
+
+	if (adopted)
+		manifest_builder_adopt(builder, adopted);
+	assert_ok(manifest_builder_array(builder, &node_a, 1, &err), &err);
+	if (old) {
+		assert_int_equal(manifest_find_array(old, &node_a, &array), 0);
+		manifest_iter_init(&iter, old, &array, 0);
+		for (; manifest_iter_next(&iter, &err) == 0; i++)
+			assert_ok(manifest_builder_add(builder, &iter.ref, &err), &err);
+	}
+	for (; i < n; i++) {
+		char location[64];
+
+		snprintf(location, sizeof(location), "s3://bucket/%05u/name.f%02u.grib2", i * 7,
+			 i % 49);
+		assert_ok(add(builder, make_virtual(&i, 1, location)), &err);
+	}
+	return finish(builder);
+}
+
+static void assert_same_refs(const struct manifest *a, const struct manifest *b, bool same_stored)
+{
+	struct manifest_array array_a, array_b;
+	struct chunk_ref x, y;
+
+	assert_int_equal(manifest_find_array(a, &node_a, &array_a), 0);
+	assert_int_equal(manifest_find_array(b, &node_a, &array_b), 0);
+	for (uint32_t i = 0; i < array_a.n_refs; i++) {
+		assert_ok(manifest_ref(a, &array_a, i, &x, &err), &err);
+		assert_ok(manifest_ref(b, &array_b, i, &y, &err), &err);
+		assert_true(x.compressed && y.compressed);
+		assert_true(slice_equal(x.location, y.location));
+		assert_int_equal(slice_equal(x.stored, y.stored), same_stored);
+	}
+}
+
+static void test_adopts_a_dictionary(void **state)
+{
+	CLEANUP(manifest_freep) struct manifest *first = follow(NULL, NULL, 1500);
+	CLEANUP(manifest_freep) struct manifest *other = follow(NULL, NULL, 1200);
+	CLEANUP(manifest_freep) struct manifest *next = follow(first, first, 1600);
+	CLEANUP(manifest_freep) struct manifest *mixed = follow(first, other, 1600);
+	CLEANUP(manifest_freep) struct manifest *outgrown = follow(first, first, 6100);
+	struct manifest_array array;
+	struct chunk_ref ref;
+
+	(void)state;
+	/* Locations are copied as they are, and new ones compressed in the same way. */
+	assert_same_refs(first, next, true);
+	assert_int_equal(manifest_find_array(next, &node_a, &array), 0);
+	assert_int_equal(array.n_refs, 1600);
+	assert_ok(manifest_ref(next, &array, 1599, &ref, &err), &err);
+	assert_true(ref.compressed && slice_is(ref.location, "s3://bucket/11193/name.f31.grib2"));
+	/* Not so where they come from another manifest, or too few do. */
+	assert_same_refs(first, mixed, false);
+	assert_same_refs(first, outgrown, false);
+}
+
 static void assert_refused(struct manifest_builder *builder, struct chunk_ref ref, const char *text)
 {
 	assert_int_equal(add(builder, ref), ERR_ARGUMENT);
@@ -452,6 +519,7 @@ int main(void)
 		cmocka_unit_test(test_memory_of_the_builder),
 		cmocka_unit_test(test_lookups_from_several_threads),
 		cmocka_unit_test(test_equal_references_give_equal_files),
+		cmocka_unit_test(test_adopts_a_dictionary),
 		cmocka_unit_test(test_refuses_what_readers_refuse),
 	};
 	int failed = RUN_CASES(test_compression, compressions);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What the builder of a manifest asks of one that it follows
+ *
+ * Internal to this folder.  Threads: as in manifest.h.
+ */
+
+#include "icechunk/manifest.h"
+
+/* The dictionary of locations; no data if locations are plain. */
+struct slice manifest_dictionary(const struct manifest *manifest);
+/* All of the manifest, which lends the slices of its references. */
+struct slice manifest_bytes(const struct manifest *manifest);
