@@ -46,6 +46,9 @@ int grib_decode_simple_1(const struct grib_message *message, enum grib_mode mode
 int grib_decode_eccodes(const struct grib_message *message, enum grib_mode mode,
 			struct grib_sink *sink, struct error *err);
 
+/* Where eccodes looks for its definition files, separated by colons; initialises eccodes.  Lent. */
+const char *grib_definition_folders(void);
+
 /* Whether all packed bits of 5.2 or 5.3 lie in section 7 and the groups hold section 5's values. */
 int grib_check_complex(const struct grib_message *message, struct error *err);
 /* Whether section 7 begins with a PNG image as section 5 describes it. */

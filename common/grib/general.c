@@ -65,6 +65,13 @@ static void prepare(void)
 	}
 }
 
+const char *grib_definition_folders(void)
+{
+	const char *path = codes_definition_path(codes_context_get_default());
+
+	return path ? path : "";
+}
+
 static int check_definitions(struct error *err)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;

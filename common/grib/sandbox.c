@@ -3,11 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/landlock.h>
 #include <seccomp.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -133,7 +137,48 @@ static int allow_with_limits(scmp_filter_ctx filter)
 	return 0;
 }
 
-int grib_sandbox_enter(uint64_t memory_max)
+static int allow_reading_below(int rules, const char *folder, size_t length)
+{
+	struct landlock_path_beneath_attr rule = {.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE |
+								    LANDLOCK_ACCESS_FS_READ_DIR};
+	CLEANUP(closep) int fd = -1;
+	char path[PATH_MAX];
+
+	if (length >= sizeof(path))
+		return -1;
+	memcpy(path, folder, length);
+	path[length] = '\0';
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* What is not there need not be read. */
+	if (fd < 0)
+		return 0;
+	rule.parent_fd = fd;
+	return (int)syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+}
+
+/* Leaves of all files those below @folders readable, where the kernel has Landlock. */
+static int restrict_files(const char *folders)
+{
+	struct landlock_ruleset_attr every = {
+		/* What its first version knows. */
+		.handled_access_fs = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1,
+	};
+	CLEANUP(closep)
+	int rules = (int)syscall(SYS_landlock_create_ruleset, &every, sizeof(every), 0);
+
+	if (rules < 0)
+		return 0;
+	for (const char *p = folders; *p; p += *p == ':') {
+		size_t length = strcspn(p, ":");
+
+		if (allow_reading_below(rules, p, length) < 0)
+			return -1;
+		p += length;
+	}
+	return (int)syscall(SYS_landlock_restrict_self, rules, 0);
+}
+
+int grib_sandbox_enter(uint64_t memory_max, const char *folders)
 {
 	CLEANUP(filter_freep) scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 
@@ -143,7 +188,8 @@ int grib_sandbox_enter(uint64_t memory_max)
 		/* A call that this architecture does not have needs no rule. */
 		if (seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0) < 0 && allowed[i] >= 0)
 			return -1;
-	if (allow_with_limits(filter) < 0 || set_limits(memory_max) < 0)
+	if (allow_with_limits(filter) < 0 || set_limits(memory_max) < 0 ||
+	    restrict_files(folders) < 0)
 		return -1;
 	return seccomp_load(filter) < 0 ? -1 : 0;
 }

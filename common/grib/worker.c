@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/time.h"
+#include "grib/decoders.h"
 #include "grib/sandbox.h"
 
 /*
@@ -154,7 +155,7 @@ static __attribute__((noreturn)) void run_worker(const struct grib_workers *work
 	for (unsigned int i = 0; i < workers->n; i++)
 		if (&workers->slots[i] != slot)
 			close(workers->slots[i].memory);
-	if (grib_sandbox_enter(workers->options.memory_max) < 0)
+	if (grib_sandbox_enter(workers->options.memory_max, grib_definition_folders()) < 0)
 		_exit(2);
 	for (;;) {
 		uint32_t state = STATE_REQUEST;
