@@ -28,6 +28,16 @@ def messages(data):
         start = data.find(b"GRIB", start + length)
 
 
+def grid(message):
+    """Section 3 of a message; of edition 1 all of it, which no other is like."""
+    start = 16
+    while message[7] == 2 and message[start + 4] != 3:
+        start += int.from_bytes(message[start : start + 4], "big")
+    if message[7] == 1:
+        return message
+    return message[start : start + int.from_bytes(message[start : start + 4], "big")]
+
+
 class Values:
     """Values of messages from one process that stays (grib-values.c)."""
 
@@ -124,8 +134,12 @@ class RealMessages(peer.Case):
                         np.testing.assert_allclose(have, want, rtol=2**-22, atol=0)
 
     def test_coordinates(self):
+        seen = set()
         for path in self.files:
             message = next(messages(path.read_bytes()))
+            if grid(message) in seen:
+                continue
+            seen.add(grid(message))
             try:
                 metadata = gribberish.parse_grib_message_metadata(message, 0)
             except Exception:  # a parameter that it does not know
