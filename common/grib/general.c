@@ -219,12 +219,34 @@ static int check(const struct grib_message *m, uint64_t *ret_n, struct error *er
 }
 
 /*
- * Where eccodes may leave @n doubles: at the end of the output if that is filled from the front
- * with doubles, for then each is read before its place is written.
+ * Whether eccodes may leave @n doubles at the end of the output: filled from the front with
+ * doubles, each is read before its place is written.  Rows are then turned in place, columns cannot
+ * be.
  */
 static bool fits_output(const struct grib_sink *sink, uint64_t n)
 {
-	return sink->type == GRIB_F64 && grib_layout_is_plain(&sink->layout) && n <= sink->n;
+	return sink->type == GRIB_F64 && !sink->layout.columns && n <= sink->n;
+}
+
+static int put_all(struct grib_sink *sink, const double *values, uint64_t n, struct error *err)
+{
+	sink->element = GRIB_DOUBLE;
+	for (uint64_t i = 0; i < n && !grib_sink_full(sink); i += GRIB_BLOCK)
+		grib_sink_put(sink, values + i, n - i < GRIB_BLOCK ? (size_t)(n - i) : GRIB_BLOCK);
+	return grib_sink_finish(sink, err);
+}
+
+/* @values lie in the output. */
+static int put_in_place(struct grib_sink *sink, const double *values, uint64_t n, struct error *err)
+{
+	struct grib_layout layout = sink->layout;
+	int r;
+
+	sink->layout = (struct grib_layout){.ni = sink->n, .nj = 1};
+	r = put_all(sink, values, n, err);
+	if (r == 0)
+		grib_layout_turn(&layout, (double *)(void *)sink->out);
+	return r;
 }
 
 static int get_values(const struct grib_message *m, codes_handle *handle, uint64_t n,
@@ -250,10 +272,7 @@ static int get_values(const struct grib_message *m, codes_handle *handle, uint64
 	code = codes_get_double_array(handle, "values", values, &have);
 	if (code)
 		return eccodes_error(m, code, err);
-	sink->element = GRIB_DOUBLE;
-	for (uint64_t i = 0; i < n && !grib_sink_full(sink); i += GRIB_BLOCK)
-		grib_sink_put(sink, values + i, n - i < GRIB_BLOCK ? (size_t)(n - i) : GRIB_BLOCK);
-	return 0;
+	return own ? put_all(sink, own, n, err) : put_in_place(sink, values, n, err);
 }
 
 /* Edition 1 goes in as it is, scaling and bitmap being eccodes's. */

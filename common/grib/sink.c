@@ -37,6 +37,37 @@ bool grib_layout_is_plain(const struct grib_layout *layout)
 	       layout->rotate == 0;
 }
 
+static void reverse(double *values, uint64_t n)
+{
+	for (uint64_t i = 0; i < n / 2; i++) {
+		double value = values[i];
+
+		values[i] = values[n - 1 - i];
+		values[n - 1 - i] = value;
+	}
+}
+
+void grib_layout_turn(const struct grib_layout *l, double *values)
+{
+	for (uint64_t j = 0; j < l->nj; j++) {
+		double *row = values + j * l->ni;
+
+		if (l->alternating && (j & 1))
+			reverse(row, l->ni);
+		if (l->rotate) {
+			reverse(row, l->rotate);
+			reverse(row + l->rotate, l->ni - l->rotate);
+			reverse(row, l->ni);
+		}
+	}
+	if (!l->reverse_rows)
+		return;
+	/* All of them backwards, then each of them. */
+	reverse(values, l->ni * l->nj);
+	for (uint64_t j = 0; j < l->nj; j++)
+		reverse(values + j * l->ni, l->ni);
+}
+
 struct grib_sink grib_sink_init(const struct grib_message *message,
 				const struct grib_layout *layout, enum grib_type type, void *out)
 {

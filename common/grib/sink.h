@@ -52,6 +52,10 @@ struct grib_sink {
 /* Whether the points keep the order of the message. */
 bool grib_layout_is_plain(const struct grib_layout *layout);
 
+/* Brings the points of a message, which @values has in order, into rows as @layout (without
+ * columns) wants them; in place. */
+void grib_layout_turn(const struct grib_layout *layout, double *values);
+
 /* A sink for all points of @message; scaling and element are the decoder's to set. */
 struct grib_sink grib_sink_init(const struct grib_message *message,
 				const struct grib_layout *layout, enum grib_type type, void *out);
