@@ -742,7 +742,7 @@ static int az_set_up(struct store_az *self, const char *url, const struct store_
 		r = azure_keyring_new(self->account, &self->keyring, err);
 	if (r < 0)
 		return r;
-	own.allow_private |= own_endpoint && !options->no_environment;
+	own.allow_private |= own_endpoint && !options->endpoint_url && !options->no_environment;
 	r = cloud_site("azure", self->base, "", &own, &self->site, err);
 	self->site.sign = az_sign;
 	self->site.judge = az_judge;

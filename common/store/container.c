@@ -14,9 +14,9 @@ static const struct container_scheme {
 	const char *start;
 	enum container_kind kind;
 } schemes[] = {
-	{"s3://", KIND_S3},    {"gs://", KIND_GS},     {"gcs://", KIND_GS},
-	{"az://", KIND_AZ},    {"azure://", KIND_AZ},  {"abfs://", KIND_AZ},
-	{"http://", KIND_WEB}, {"https://", KIND_WEB}, {"file://", KIND_FILE},
+	{"s3://", KIND_S3},	{"tigris://", KIND_S3}, {"gs://", KIND_GS},   {"gcs://", KIND_GS},
+	{"az://", KIND_AZ},	{"azure://", KIND_AZ},	{"abfs://", KIND_AZ}, {"http://", KIND_WEB},
+	{"https://", KIND_WEB}, {"file://", KIND_FILE},
 };
 
 struct store_container {

@@ -13,7 +13,7 @@
 
 /*
  * How many bytes of @location name the root; what follows is the key.  0 for what is no location
- * of a known scheme (s3, gs, gcs, az, azure, abfs, http, https, file).
+ * of a known scheme (s3, tigris, gs, gcs, az, azure, abfs, http, https, file).
  */
 size_t store_location_root(const char *location);
 

@@ -664,7 +664,7 @@ static int gcs_set_up(struct store_gcs *self, const char *url, const struct stor
 		r = google_keyring_new(&self->keyring, err);
 	if (r < 0)
 		return r;
-	own.allow_private |= (emulator || options->endpoint_url) && !options->no_environment;
+	own.allow_private |= emulator;
 	r = cloud_site("gcs", self->endpoint, self->bucket, &own, &self->site, err);
 	self->site.http2 = true;
 	self->site.sign = self->keyring ? gcs_sign : NULL;

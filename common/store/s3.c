@@ -1070,6 +1070,11 @@ static int s3_configure(struct store_s3 *self, const struct store_options *optio
 		self->endpoint = aws_endpoint(&aws, &self->endpoint_source);
 	if (options->profile)
 		self->profile = text_dup(options->profile, err);
+	/* Tigris is a store of its own that speaks the protocol. */
+	if (!self->endpoint && text_starts(self->store.url, "tigris://")) {
+		self->endpoint = text_dup("https://t3.storage.dev", err);
+		self->endpoint_source = "the scheme";
+	}
 	if ((options->endpoint_url && !self->endpoint) || (options->profile && !self->profile))
 		return ERR_MEMORY;
 	region = options->no_environment ? (options->region ? text_dup(options->region, err) : NULL)
@@ -1103,7 +1108,7 @@ static int s3_check_endpoint(struct store_s3 *self, const struct store_options *
 static int s3_set_up(struct store_s3 *self, const char *url, const struct store_options *options,
 		     struct error *err)
 {
-	const char *bucket = url + strlen("s3://");
+	const char *bucket = strstr(url, "://") + 3;
 	size_t size = strcspn(bucket, "/");
 	struct store_options own = *options;
 	int r;
@@ -1121,8 +1126,8 @@ static int s3_set_up(struct store_s3 *self, const char *url, const struct store_
 	if (r < 0)
 		return r;
 	self->requester_pays = options->requester_pays;
-	/* An endpoint that the user named may be anywhere. */
-	own.allow_private |= self->endpoint != NULL && !options->no_environment;
+	/* An endpoint of the environment is the user's word; one of the options may not be. */
+	own.allow_private |= self->endpoint && !options->endpoint_url && !options->no_environment;
 	r = cloud_site("s3", self->endpoint ? self->endpoint : "", self->bucket, &own, &self->site,
 		       err);
 	self->site.sign = self->keyring ? s3_sign : NULL;

@@ -46,7 +46,7 @@ static int store_open_scheme(const char *url, const struct store_options *option
 		return store_open_file(url, ret_store, err);
 	if (slice_is(scheme, "memory"))
 		return store_open_memory(url, ret_store, err);
-	if (slice_is(scheme, "s3"))
+	if (slice_is(scheme, "s3") || slice_is(scheme, "tigris"))
 		return store_s3_new(url, options, ret_store, err);
 	if (slice_is(scheme, "gs") || slice_is(scheme, "gcs"))
 		return store_gcs_new(url, options, ret_store, err);

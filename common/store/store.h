@@ -146,7 +146,8 @@ struct store_options {
 	bool requester_pays;
 	/*
 	 * Addresses on loopback, link-local and private networks may be talked to.  Set it for what
-	 * the user names, never for what a repository names without permission.
+	 * the user names, never for what a repository names without permission.  An endpoint of
+	 * the environment has it anyway.
 	 */
 	bool allow_private;
 	bool read_only;	     /* refuse writes whatever the driver can do */

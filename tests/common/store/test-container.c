@@ -179,6 +179,24 @@ static void test_mapping(void **state)
 		fail_msg("%.*s", (int)got.size, (const char *)got.data);
 }
 
+/* A repository may name an endpoint for its containers: not one inside of our network. */
+static void test_endpoints_of_a_repository_are_public(void **state)
+{
+	CLEANUP(bad_server_stopp)
+	struct bad_server *server = bad_server_start(echo_target, NULL, NULL);
+	CLEANUP(store_freep) struct store *store = NULL;
+	CLEANUP(buf_done) struct buf got = BUF_INIT(1000);
+	struct error err = ERROR_INIT;
+	char endpoint[100];
+	struct store_options options = {.endpoint_url = endpoint, .anonymous = true};
+
+	(void)state;
+	snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%u", bad_server_port(server));
+	assert_ok(store_open_container("s3://bucket/", NULL, &options, &store, &err), &err);
+	assert_int_equal(store_get_all(store, "key", &got, NULL, &err), ERR_DENIED);
+	assert_int_equal(bad_server_requests(server), 0);
+}
+
 static void test_private_hosts_need_a_mapping(void **state)
 {
 	CLEANUP(bad_server_stopp)
@@ -198,6 +216,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_location_is_a_name, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_prefix_ends_at_a_boundary_and_is_never_left,
 						set_up, tear_down),
+		cmocka_unit_test(test_endpoints_of_a_repository_are_public),
 		cmocka_unit_test(test_private_hosts_need_a_mapping),
 	};
 	int failed = RUN_CASES(test_root, root_cases);

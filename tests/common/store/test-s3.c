@@ -304,8 +304,10 @@ static void test_script(void **state)
 	struct error err = ERROR_INIT;
 	char endpoint[100];
 	int64_t start = time_monotonic();
-	struct store_options options = {
-		.endpoint_url = endpoint, .timeout_ms = 2500, .stall_ms = 300};
+	struct store_options options = {.endpoint_url = endpoint,
+					.allow_private = true,
+					.timeout_ms = 2500,
+					.stall_ms = 300};
 	int r;
 
 	snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%u", bad_server_port(server));
@@ -339,7 +341,8 @@ static void test_no_checksum_headers_nobody_asked_for(void **state)
 	CLEANUP(store_freep) struct store *store = NULL;
 	struct error err = ERROR_INIT;
 	char endpoint[100];
-	struct store_options options = {.endpoint_url = endpoint, .requester_pays = true};
+	struct store_options options = {
+		.endpoint_url = endpoint, .allow_private = true, .requester_pays = true};
 
 	(void)state;
 	snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%u", bad_server_port(server));
