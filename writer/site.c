@@ -97,7 +97,8 @@ int site_open_source(const struct site *site, const struct dataset *dataset,
 		     struct store **ret_store, struct error *err)
 {
 	const char *container = dataset->files.container;
-	struct store_options options = {.anonymous = true, .read_only = true};
+	struct store_options options = {
+		.anonymous = true, .read_only = true, .no_environment = true};
 	CLEANUP(freep) char *region = NULL;
 	int r = container_region(dataset, &region, err);
 

@@ -7,6 +7,7 @@
 #include "base/vec.h"
 #include "repo/internal.h"
 #include "repo/location.h"
+#include "store/container.h"
 
 /* A store that was opened for a source, kept for all that lie in it. */
 struct kept_store {
@@ -176,12 +177,13 @@ static int permit(const struct sources *sources, const struct location *location
 
 /* ---- stores ---- */
 
-static int stores_open(struct sources *sources, const char *url,
+/* The store of the container @prefix, whose objects are really at @mapped (NULL: where it says). */
+static int stores_open(struct sources *sources, const char *prefix, const char *mapped,
 		       const struct store_options *options, struct store **ret_store,
 		       struct error *err)
 {
 	CLEANUP(freep)
-	char *name = text_printf(err, "%s %s %s %s", url,
+	char *name = text_printf(err, "%s %s %s %s %s", prefix, mapped ? mapped : "",
 				 options->endpoint_url ? options->endpoint_url : "",
 				 options->anonymous ? "anonymous"
 				 : options->profile ? options->profile
@@ -197,7 +199,7 @@ static int stores_open(struct sources *sources, const char *url,
 		if (strcmp(sources->stores.items[i].name, name) == 0)
 			kept = sources->stores.items[i];
 	if (!kept.store) {
-		r = store_open(url, options, &kept.store, err);
+		r = store_open_container(prefix, mapped, options, &kept.store, err);
 		kept.name = name;
 		if (r == 0)
 			r = kept_stores_push(&sources->stores, kept, err);
@@ -211,54 +213,6 @@ static int stores_open(struct sources *sources, const char *url,
 	return r;
 }
 
-/*
- * A mirror of a cloud's prefix at an http(s) URL: an endpoint with the bucket first in its path,
- * spoken to in that cloud's protocol.  @ret_url and @ret_endpoint are the caller's to free.
- */
-static int mirror_endpoint(const struct location *location, const char *url, char **ret_url,
-			   char **ret_endpoint, struct error *err)
-{
-	const char *host = strstr(url, "://") + 3;
-	const char *path = strchr(host, '/');
-	size_t n = path ? (size_t)(path - url) : strlen(url);
-
-	*ret_endpoint = slice_dup(slice_of(url, n), err);
-	*ret_url = text_printf(err, "%.*s://%s", (int)location->scheme.size,
-			       (const char *)location->scheme.data, path ? path + 1 : "");
-	return *ret_url && *ret_endpoint ? 0 : ERR_MEMORY;
-}
-
-static bool is_http(const char *url)
-{
-	return text_starts(url, "http://") || text_starts(url, "https://");
-}
-
-static int mirror_store(struct sources *sources, const struct location *location, const char *url,
-			struct store **ret_store, struct error *err)
-{
-	CLEANUP(freep) char *bucket = NULL;
-	CLEANUP(freep) char *endpoint = NULL;
-	struct store_options options = {
-		.anonymous = true,
-		.path_style = true,
-		.allow_private = true,
-		.read_only = true,
-		.timeout_ms = sources->options.timeout_ms,
-	};
-	bool own_protocol = location_scheme_is(location, "http") ||
-			    location_scheme_is(location, "https") ||
-			    location_scheme_is(location, "file");
-	int r;
-
-	if (!is_http(url) || own_protocol)
-		return stores_open(sources, url, &options, ret_store, err);
-	r = mirror_endpoint(location, url, &bucket, &endpoint, err);
-	if (r < 0)
-		return r;
-	options.endpoint_url = endpoint;
-	return stores_open(sources, bucket, &options, ret_store, err);
-}
-
 static void credential_options(const struct pair *pair, struct store_options *options)
 {
 	if (!pair || strcmp(pair->value, "anonymous") == 0)
@@ -268,36 +222,8 @@ static void credential_options(const struct pair *pair, struct store_options *op
 	options->allow_private = pair != NULL;
 }
 
-/* Root URL of the store that holds @url, and the rest as key; both are the caller's to free. */
-static int split_root(const struct container *container, const struct location *location,
-		      struct slice url, char **ret_root, char **ret_key, struct error *err)
-{
-	struct slice root, key;
-
-	/* A folder is never left, so its root is the container itself. */
-	if (location_scheme_is(location, "file")) {
-		size_t n = strlen(container->url_prefix);
-
-		while (n > strlen("file:///") && container->url_prefix[n - 1] == '/')
-			n--;
-		root = slice_of(container->url_prefix, n);
-		key = slice_sub(url, n, SIZE_MAX);
-		if (key.size && key.data[0] == '/')
-			key = slice_sub(key, 1, SIZE_MAX);
-	} else {
-		size_t n = (size_t)(location->authority.data - url.data) + location->authority.size;
-
-		root = slice_sub(url, 0, n);
-		key = location->key;
-	}
-	*ret_root = slice_dup(root, err);
-	*ret_key = slice_dup(key, err);
-	return *ret_root && *ret_key ? 0 : ERR_MEMORY;
-}
-
 static int container_store(struct sources *sources, const struct container *container,
-			   const struct pair *pair, const char *root, struct store **ret_store,
-			   struct error *err)
+			   const struct pair *pair, struct store **ret_store, struct error *err)
 {
 	struct store_options options = {
 		.endpoint_url = container->endpoint_url,
@@ -309,53 +235,51 @@ static int container_store(struct sources *sources, const struct container *cont
 	};
 
 	credential_options(pair, &options);
-	return stores_open(sources, root, &options, ret_store, err);
+	return stores_open(sources, container->url_prefix, NULL, &options, ret_store, err);
 }
 
-static int find_mirror(struct sources *sources, const struct pair *mirror,
-		       const struct location *location, struct slice url, struct source *ret_source,
-		       struct error *err)
+/* Opens what @url lies in: its key is what follows the root, byte for byte. */
+static int find_key(struct slice url, struct store *store, struct source *ret_source,
+		    struct error *err)
 {
-	size_t n = strlen(mirror->prefix);
-	struct source source = {0};
-	struct slice key;
-	int r;
+	CLEANUP(freep) char *text = slice_dup(url, err);
+	struct source source = {.store = store};
 
-	while (n > 0 && mirror->prefix[n - 1] == '/')
-		n--;
-	key = slice_sub(url, n, SIZE_MAX);
-	if (key.size && key.data[0] == '/')
-		key = slice_sub(key, 1, SIZE_MAX);
-	r = mirror_store(sources, location, mirror->value, &source.store, err);
-	if (r < 0)
-		return r;
-	source.key = slice_dup(key, err);
+	if (!text)
+		return ERR_MEMORY;
+	source.key = text_dup(text + store_location_root(text), err);
 	if (!source.key)
 		return ERR_MEMORY;
 	*ret_source = source;
 	return 0;
 }
 
+static int find_mirror(struct sources *sources, const struct pair *mirror, struct slice url,
+		       struct source *ret_source, struct error *err)
+{
+	const struct store_options options = {
+		.anonymous = true,
+		.read_only = true,
+		.timeout_ms = sources->options.timeout_ms,
+	};
+	struct store *store = NULL;
+	int r = stores_open(sources, mirror->prefix, mirror->value, &options, &store, err);
+
+	return r < 0 ? r : find_key(url, store, ret_source, err);
+}
+
 static int find_container(struct sources *sources, const struct container *container,
 			  const struct location *location, struct slice url,
 			  struct source *ret_source, struct error *err)
 {
-	CLEANUP(freep) char *root = NULL;
-	CLEANUP(freep) char *key = NULL;
 	const struct pair *pair = NULL;
-	struct source source = {0};
+	struct store *store = NULL;
 	int r;
 
 	r = permit(sources, location, url, &pair, err);
 	if (r == 0)
-		r = split_root(container, location, url, &root, &key, err);
-	if (r == 0)
-		r = container_store(sources, container, pair, root, &source.store, err);
-	if (r < 0)
-		return r;
-	source.key = TAKE(key);
-	*ret_source = source;
-	return 0;
+		r = container_store(sources, container, pair, &store, err);
+	return r < 0 ? r : find_key(url, store, ret_source, err);
 }
 
 static int find_expanded(struct sources *sources, const struct config_values *values,
@@ -376,7 +300,7 @@ static int find_expanded(struct sources *sources, const struct config_values *va
 	/* Naming a mirror is a permission for what it names. */
 	mirror = pair_covering(&sources->mirrors, url);
 	if (mirror)
-		return find_mirror(sources, mirror, &location, url, ret_source, err);
+		return find_mirror(sources, mirror, url, ret_source, err);
 	return find_container(sources, container, &location, url, ret_source, err);
 }
 
