@@ -421,14 +421,21 @@ static int check_all2(struct verify *verify, const struct repo_info *info, struc
 static int check_history1(struct verify *verify, const struct id12 *tip, struct id_set *seen,
 			  struct error *err)
 {
+	CLEANUP(id_set_done) struct id_set walked = ID_SET_INIT;
 	struct id12 next = *tip;
 
 	for (;;) {
 		CLEANUP(snapshot_freep) struct snapshot *snapshot = NULL;
 		struct error failure = ERROR_INIT;
+		char key[KEY_MAX];
 		int r;
 
-		r = id_set_add(seen, &next, err);
+		key_format(key, "snapshots", &next);
+		if (id_set_has(&walked, &next))
+			return found(verify, true, key, err, "the snapshot is its own ancestor");
+		r = id_set_add(&walked, &next, err);
+		if (r >= 0)
+			r = id_set_add(seen, &next, err);
 		if (r <= 0)
 			return r;
 		r = check_snapshot(verify, &next, NULL, err);
