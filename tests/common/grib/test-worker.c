@@ -147,7 +147,10 @@ static struct fate_case {
 static void test_fate(void **state)
 {
 	const struct fate_case *c = *state;
-	CLEANUP(grib_workers_freep) struct grib_workers *workers = start(1, TIME_SECOND);
+	/* A busy machine takes long to start a worker, and only one of these waits for the limit.
+	 */
+	int64_t limit = (c->want == ERR_TIMEOUT ? 3 : 60) * TIME_SECOND;
+	CLEANUP(grib_workers_freep) struct grib_workers *workers = start(1, limit);
 	struct error err = ERROR_INIT;
 
 	assert_ok(decode(workers, "fine", 0, &err), &err);
