@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints "file number seconds" for the first messages of real files as gribberish decodes them."""
+"""Prints "file number seconds" for first messages of real files: gribberish's processor time."""
 
 import pathlib
 import statistics
@@ -27,9 +27,9 @@ def messages(data):
 def seconds(message):
     times = []
     for i in range(WARM_UP + REPEAT):
-        begin = time.perf_counter()
+        begin = time.thread_time()
         gribberish.parse_grib_array(message, 0)
-        times.append(time.perf_counter() - begin)
+        times.append(time.thread_time() - begin)
     return statistics.median(times[WARM_UP:])
 
 
