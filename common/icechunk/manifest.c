@@ -2,6 +2,8 @@
 #include "icechunk/manifest.h"
 
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <zstd.h>
 
@@ -296,9 +298,19 @@ static bool index_of(const struct table *table, const uint32_t **ret_index, uint
 	return true;
 }
 
-static int broken_ref(uint32_t i, const char *what, struct error *err)
+/* Found long after the manifest was opened, so the caller's words do not name it. */
+__attribute__((format(printf, 4, 5))) static int broken_ref(const struct manifest *m, uint32_t i,
+							    struct error *err, const char *format,
+							    ...)
 {
-	return error_set(err, ERR_FORMAT, "reference %u of the manifest: %s", i, what);
+	char name[ID12_TEXT_LEN + 1], what[128];
+	va_list args;
+
+	id12_format(manifest_id(m), name);
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	return error_set(err, ERR_FORMAT, "reference %u of manifest %s: %s", i, name, what);
 }
 
 /* Index @i and its table. */
@@ -308,7 +320,7 @@ static int load_index(const struct manifest *m, const struct manifest_array *arr
 {
 	if (!find_table(m->flat, array->_refs, i, ret_table) ||
 	    !index_of(ret_table, ret_index, ret_n))
-		return broken_ref(i, "leads outside the file", err);
+		return broken_ref(m, i, err, "leads outside the file");
 	return 0;
 }
 
@@ -335,16 +347,15 @@ static int decompress_location(const struct manifest *m, struct slice bytes, str
 	size_t n;
 
 	if (!m->dictionary)
-		return broken_ref(i, "compressed location without dictionary", err);
+		return broken_ref(m, i, err, "compressed location without dictionary");
 	context = thread_context(err);
 	if (!context)
 		return ERR_MEMORY;
 	n = ZSTD_decompress_usingDDict(context, ref->scratch, sizeof(ref->scratch), bytes.data,
 				       bytes.size, m->dictionary);
 	if (ZSTD_isError(n))
-		return error_set(err, ERR_FORMAT,
-				 "reference %u of the manifest: cannot decompress its location: %s",
-				 i, ZSTD_getErrorName(n));
+		return broken_ref(m, i, err, "cannot decompress its location: %s",
+				  ZSTD_getErrorName(n));
 	ref->location = slice_of(ref->scratch, n);
 	return 0;
 }
@@ -365,7 +376,7 @@ static int fill_location(const struct manifest *m, struct slice compressed, stru
 	if (r < 0)
 		return r;
 	if (!text_is_utf8(ref->location))
-		return broken_ref(i, "location is not UTF-8", err);
+		return broken_ref(m, i, err, "location is not UTF-8");
 	if (iter) {
 		iter->_location = at;
 		iter->_location_size = ref->location.size;
@@ -382,12 +393,12 @@ static int fill_virtual(const struct manifest *m, const struct table *table,
 	ref->stored = compressed;
 	if (!vector_at(table, REF_ETAG, 1, &ref->etag) ||
 	    !scalar_at(table, REF_LAST_MODIFIED, &ref->last_modified, sizeof(ref->last_modified)))
-		return broken_ref(i, "leads outside the file", err);
+		return broken_ref(m, i, err, "leads outside the file");
 	if (ref->etag.data && !text_is_utf8(ref->etag))
-		return broken_ref(i, "etag is not UTF-8", err);
+		return broken_ref(m, i, err, "etag is not UTF-8");
 	if (compressed.data)
 		return fill_location(m, compressed, ref, iter, i, err);
-	return text_is_utf8(ref->location) ? 0 : broken_ref(i, "location is not UTF-8", err);
+	return text_is_utf8(ref->location) ? 0 : broken_ref(m, i, err, "location is not UTF-8");
 }
 
 /* Decodes the table; the first of chunk id, compressed location, location and inline data counts.
@@ -407,9 +418,9 @@ static int fill_ref(const struct manifest *m, const struct table *table, uint32_
 	    !scalar_at(table, REF_OFFSET, &ref->offset, sizeof(ref->offset)) ||
 	    !scalar_at(table, REF_LENGTH, &ref->length, sizeof(ref->length)) ||
 	    !scalar_at(table, REF_CHUNK_ID, &ref->chunk_id, sizeof(ref->chunk_id)))
-		return broken_ref(i, "leads outside the file", err);
+		return broken_ref(m, i, err, "leads outside the file");
 	if (__builtin_add_overflow(ref->offset, ref->length, &end))
-		return broken_ref(i, "offset and length are beyond 64 bits", err);
+		return broken_ref(m, i, err, "offset and length are beyond 64 bits");
 	if (field_at(table, REF_CHUNK_ID)) {
 		ref->kind = CHUNK_NATIVE;
 		return 0;
@@ -417,7 +428,7 @@ static int fill_ref(const struct manifest *m, const struct table *table, uint32_
 	if (compressed.data || ref->location.data)
 		return fill_virtual(m, table, compressed, ref, iter, i, err);
 	if (!ref->data.data)
-		return broken_ref(i, "neither data nor place", err);
+		return broken_ref(m, i, err, "neither data nor place");
 	ref->kind = CHUNK_INLINE;
 	ref->offset = 0;
 	ref->length = ref->data.size;
@@ -509,9 +520,8 @@ static int probe(struct search *s, uint32_t i)
 	if (r < 0)
 		return r;
 	if (n != s->n_dims)
-		return error_set(s->err, ERR_FORMAT,
-				 "reference %u of the manifest has %u coordinates, not %u", i, n,
-				 s->n_dims);
+		return broken_ref(s->manifest, i, s->err, "has %u coordinates, not %u", n,
+				  s->n_dims);
 	order = index_compare(s->found, s->index, n);
 	if (order == 0)
 		return EQUAL;
@@ -605,9 +615,9 @@ static int verify_array(const struct manifest *m, const struct manifest_array *a
 	manifest_iter_init(iter, m, array, 0);
 	while ((r = manifest_iter_next(iter, err)) == 0) {
 		if (before && iter->ref.n_dims != n_before)
-			return broken_ref(iter->_next - 1, "another number of coordinates", err);
+			return broken_ref(m, iter->_next - 1, err, "another number of coordinates");
 		if (before && index_compare(before, iter->ref.index, n_before) >= 0)
-			return broken_ref(iter->_next - 1, "out of order", err);
+			return broken_ref(m, iter->_next - 1, err, "out of order");
 		before = iter->ref.index;
 		n_before = iter->ref.n_dims;
 	}

@@ -87,7 +87,7 @@ static int config_load1(struct repo *repo, struct state *state, struct error *er
 		return r;
 	r = config_from_yaml(buf_slice(&file), &state->config, err);
 	if (r < 0)
-		return r;
+		return error_prefix(err, "cannot read '%s'", CONFIG1_KEY);
 	state->config_version = info.version;
 	return 0;
 }
