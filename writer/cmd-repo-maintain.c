@@ -247,10 +247,10 @@ static int run_sweep(struct cli *cli, const struct maintain_options *options, sw
 	output_printf(cli->out,
 		      "%s%" PRIu64 " snapshots, %" PRIu64 " transaction logs, %" PRIu64
 		      " manifests, %" PRIu64 " chunks, %" PRIu64 " branches, %" PRIu64
-		      " tags, %" PRIu64 " bytes\n",
+		      " tags, %" PRIu64 " unfinished files, %" PRIu64 " bytes\n",
 		      options->dry_run ? "would go: " : "gone: ", result.n_snapshots,
 		      result.n_transactions, result.n_manifests, result.n_chunks, result.n_branches,
-		      result.n_tags, result.bytes);
+		      result.n_tags, result.n_leftovers, result.bytes);
 	return 0;
 }
 

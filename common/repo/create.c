@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,20 +19,6 @@ struct creation {
 	char other[OTHER_THINGS_SHOWN]; /* a key that does not belong to an unfinished creation */
 };
 
-/* "name#digits" is a file that a killed writer of the local driver left. */
-static bool is_temporary(const char *key)
-{
-	const char *hash = strrchr(key, '#');
-
-	if (!hash || !hash[1])
-		return false;
-	for (const char *c = hash + 1; *c; c++) {
-		if (!isdigit((unsigned char)*c))
-			return false;
-	}
-	return true;
-}
-
 /* What a creation that was cut short may have left: everything but the root object. */
 static bool creation_knows(struct creation *creation, const char *key)
 {
@@ -45,7 +30,7 @@ static bool creation_knows(struct creation *creation, const char *key)
 		return creation->has_snapshot = true;
 	if (strcmp(key, CONFIG1_KEY) == 0)
 		return creation->has_config = true;
-	return is_temporary(key) || strcmp(key, log) == 0;
+	return key_is_temporary(key) || strcmp(key, log) == 0;
 }
 
 enum { LOOK_ENOUGH = ERR_INTERRUPTED };

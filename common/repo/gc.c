@@ -15,6 +15,15 @@ struct listed {
 	int64_t last_modified;
 };
 DEFINE_VEC(listed_list, struct listed);
+
+/* What a killed writer left of an object that it had not finished. */
+struct leftover {
+	char key[KEY_MAX];
+	uint64_t size;
+	int64_t last_modified;
+};
+
+DEFINE_VEC(leftover_list, struct leftover);
 DEFINE_VEC(info_list, struct manifest_info);
 DEFINE_VEC(id_list, struct id12);
 
@@ -47,9 +56,22 @@ static int listed_compare(const void *a, const void *b)
 struct folder_listing {
 	const char *folder;
 	struct listed_list *list;
+	struct leftover_list *leftovers; /* NULL = not asked for */
 };
 
-/* Objects whose names are no ids are nobody's business. */
+static int leftover_entry(void *argument, const struct store_entry *entry, struct error *err)
+{
+	struct leftover leftover = {.size = entry->info.size,
+				    .last_modified = entry->info.last_modified};
+	size_t size = strlen(entry->key);
+
+	if (entry->is_prefix || !key_is_temporary(entry->key) || size >= sizeof(leftover.key))
+		return 0;
+	memcpy(leftover.key, entry->key, size + 1);
+	return leftover_list_push(argument, leftover, err);
+}
+
+/* Objects whose names are neither ids nor leftovers are nobody's business. */
 static int folder_entry(void *argument, const struct store_entry *entry, struct error *err)
 {
 	struct folder_listing *listing = argument;
@@ -57,16 +79,17 @@ static int folder_entry(void *argument, const struct store_entry *entry, struct 
 	struct listed listed = {.size = entry->info.size,
 				.last_modified = entry->info.last_modified};
 
-	if (entry->is_prefix || strlen(entry->key) <= strlen(listing->folder) ||
-	    id12_parse(name, &listed.id, NULL) < 0)
+	if (entry->is_prefix || strlen(entry->key) <= strlen(listing->folder))
 		return 0;
+	if (id12_parse(name, &listed.id, NULL) < 0)
+		return listing->leftovers ? leftover_entry(listing->leftovers, entry, err) : 0;
 	return listed_list_push(listing->list, listed, err);
 }
 
 static int folder_list(struct repo *repo, const char *folder, struct listed_list *list,
-		       struct error *err)
+		       struct leftover_list *leftovers, struct error *err)
 {
-	struct folder_listing listing = {folder, list};
+	struct folder_listing listing = {folder, list, leftovers};
 	char prefix[KEY_MAX];
 	int r;
 
@@ -402,26 +425,56 @@ static int sweep_look(struct sweeping *sweeping, const struct sweep_folder *fold
 	return id_list_push(&sweeping->going, listed->id, err);
 }
 
+/* The local driver renames a file when it is whole; killed before that, it leaves the file. */
+static int sweep_leftovers(struct gc *gc, const struct leftover_list *list, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < list->n; i++) {
+		const struct leftover *leftover = &list->items[i];
+
+		if (is_young(gc, leftover->last_modified))
+			continue;
+		r = sweep_tell(gc->options, true, leftover->key, "a killed writer left it", err);
+		if (r == 0 && !gc->options->dry_run)
+			r = store_remove(gc->repo->store, leftover->key, err);
+		if (r == 0) {
+			gc->result.n_leftovers++;
+			gc->result.bytes += leftover->size;
+		}
+	}
+	return r;
+}
+
+static int gc_sweep_root(struct gc *gc, struct error *err)
+{
+	CLEANUP(leftover_list_done) struct leftover_list leftovers = {0};
+	int r = store_list(gc->repo->store, "repo#", true, leftover_entry, &leftovers, err);
+
+	return r < 0 ? r : sweep_leftovers(gc, &leftovers, err);
+}
+
 static int gc_sweep(struct gc *gc, const struct sweep_folder *folder, struct error *err)
 {
 	CLEANUP(listed_list_done) struct listed_list list = {0};
+	CLEANUP(leftover_list_done) struct leftover_list leftovers = {0};
 	struct sweeping sweeping = {.gc = gc, .folder = folder->name};
 	int r;
 
-	r = folder_list(gc->repo, folder->name, &list, err);
+	r = folder_list(gc->repo, folder->name, &list, &leftovers, err);
 	for (size_t i = 0; r == 0 && i < list.n; i++)
 		r = sweep_look(&sweeping, folder, &list.items[i], err);
 	if (r == 0 && !gc->options->dry_run)
 		r = parallel_for(GC_THREADS, sweeping.going.n, sweep_remove, &sweeping, err);
 	id_list_done(&sweeping.going);
-	return r;
+	return r < 0 ? r : sweep_leftovers(gc, &leftovers, err);
 }
 
 static int gc_run(struct gc *gc, struct error *err)
 {
 	int r;
 
-	r = folder_list(gc->repo, "snapshots", &gc->snapshots, err);
+	r = folder_list(gc->repo, "snapshots", &gc->snapshots, NULL, err);
 	if (r == 0)
 		r = gc_roots(gc, err);
 	if (r == 0)
@@ -430,7 +483,7 @@ static int gc_run(struct gc *gc, struct error *err)
 		r = parallel_for(GC_THREADS, gc->manifests.n, gc_add_manifest, gc, err);
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(folders); i++)
 		r = gc_sweep(gc, &folders[i], err);
-	return r;
+	return r < 0 ? r : gc_sweep_root(gc, err);
 }
 
 int repo_gc(struct repo *repo, const struct sweep_options *options, struct sweep_result *ret_result,

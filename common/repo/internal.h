@@ -81,6 +81,8 @@ int state_config(struct repo *repo, struct state *state, const struct config **r
 /* objects.c: immutable objects by id */
 
 void key_format(char key[KEY_MAX], const char *folder, const struct id12 *id);
+/* "name#digits" is a file that a killed writer of the local driver left. */
+bool key_is_temporary(const char *key);
 /* ERR_ABSENT names the object; a file that holds another id is ERR_FORMAT. */
 int snapshot_load(struct store *store, const struct id12 *id, struct snapshot **ret_snapshot,
 		  struct error *err);

@@ -51,6 +51,7 @@ struct sweep_options {
 
 struct sweep_result {
 	uint64_t n_snapshots, n_manifests, n_chunks, n_transactions, n_branches, n_tags;
+	uint64_t n_leftovers; /* gc: unfinished files of killed writers */
 	uint64_t bytes;
 };
 

@@ -1,7 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "repo/internal.h"
+
+bool key_is_temporary(const char *key)
+{
+	const char *hash = strrchr(key, '#');
+
+	if (!hash || !hash[1])
+		return false;
+	for (const char *c = hash + 1; *c; c++) {
+		if (!isdigit((unsigned char)*c))
+			return false;
+	}
+	return true;
+}
 
 void key_format(char key[KEY_MAX], const char *folder, const struct id12 *id)
 {

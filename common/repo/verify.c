@@ -148,7 +148,9 @@ static int listing_add(void *argument, const struct store_entry *entry, struct e
 	if (entry->is_prefix || strlen(entry->key) <= strlen(listing->folder))
 		return 0;
 	if (id12_parse(name, &stored.id, NULL) < 0)
-		return found(listing->verify, false, entry->key, err, "its name is no id");
+		return found(listing->verify, false, entry->key, err, "%s",
+			     key_is_temporary(entry->key) ? "a killed writer left it unfinished"
+							  : "its name is no id");
 	return stored_list_push(listing->list, stored, err);
 }
 
