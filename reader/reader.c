@@ -320,6 +320,9 @@ static int fetch_virtual(struct reader *reader, const struct chunk_ref *ref, str
 					 ? "; its writer may have percent-encoded the name, which "
 					   "--locations percent undoes"
 					 : "");
+	/* A name that the store cannot have was given by the repository, not by our caller. */
+	if (r == ERR_ARGUMENT && err)
+		err->kind = ERR_FORMAT;
 	/* The store has named the object already. */
 	if (r < 0)
 		return error_prefix(err, "%llu bytes at %llu", (unsigned long long)ref->length,

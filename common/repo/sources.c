@@ -250,6 +250,11 @@ static int find_key(struct slice url, struct store *store, struct source *ret_so
 	source.key = text_dup(text + store_location_root(text), err);
 	if (!source.key)
 		return ERR_MEMORY;
+	/* Asked for the object without a name, some stores answer with a listing of all others. */
+	if (!*source.key) {
+		free(source.key);
+		return error_set(err, ERR_FORMAT, "'%s' names no object", text);
+	}
 	*ret_source = source;
 	return 0;
 }
