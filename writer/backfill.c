@@ -305,8 +305,11 @@ static int publish(struct target *target, struct error *err)
 	bool changed = false;
 	int r = look_at_branch(target, &branch, err);
 
+	/* Another backfill published it before our last commit, or somebody deleted it. */
 	if (r == 0 && !branch.exists)
-		return 0;
+		return error_set(err, ERR_CONFLICT,
+				 "branch '" BRANCH "' is gone; another backfill of the store "
+				 "ended meanwhile: run this one again");
 	if (r == 0)
 		r = branch_changed(target, &branch, &changed, err);
 	/* A backfill with nothing to do leaves no snapshot behind. */

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "provider.h"
+#include "repo/refs.h"
 #include "writer/why.h"
 
 /* Of one position: a at 4 leads, b at 3, t at 4 leads and 2 levels. */
@@ -522,6 +523,47 @@ static void test_killed(void **state)
 	provider_done(&p);
 }
 
+static const char *shared_store;
+
+static void end_the_branch(const struct write_counts *counts)
+{
+	CLEANUP(store_freep) struct store *store = NULL;
+	CLEANUP(repo_freep) struct repo *repo = NULL;
+	struct error err = ERROR_INIT;
+
+	(void)counts;
+	assert_ok(store_open(shared_store, NULL, &store, &err), &err);
+	assert_ok(repo_open(store, NULL, &repo, &err), &err);
+	assert_ok(repo_branch_delete(repo, "_job_local", &err), &err);
+}
+
+/* The end of another backfill takes the branch along, and with it what was committed last. */
+static void test_branch_gone(void **state)
+{
+	const struct write_hooks hooks = {.committed = end_the_branch};
+	const struct small small = {0};
+	struct error err = ERROR_INIT;
+	struct write_counts counts;
+	struct provider p;
+
+	(void)state;
+	provider_init(&p, &small);
+	publish_all(&p, "20250101", 0);
+	shared_store = p.store;
+	struct backfill_options options = {.dataset = p.dataset,
+					   .site = &p.site,
+					   .selection = &p.selection,
+					   .has_end = true,
+					   .end = at("2025-01-01T06:00"),
+					   .jobs_per_pod = 2,
+					   .hooks = &hooks};
+	assert_int_equal(backfill_local(&options, &counts, &err), ERR_CONFLICT);
+	assert_non_null(strstr(err.text, "branch '_job_local' is gone"));
+	assert_ok(backfill(&p, "2025-01-01T06:00", false, &counts, &err), &err);
+	assert_int_equal(count_refs_of(p.store), POSITION_REFS);
+	provider_done(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -530,6 +572,7 @@ int main(void)
 		cmocka_unit_test(test_meaningless),   cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_whole_objects), cmocka_unit_test(test_header_scan),
 		cmocka_unit_test(test_replica),	      cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_branch_gone),
 	};
 
 	return RUN_CASES(test_bad_file, bad_cases) + cmocka_run_group_tests(tests, NULL, NULL);
