@@ -43,6 +43,7 @@ struct state {
 
 struct repo {
 	struct store *store;
+	struct store *slash; /* owned; in front of the caller's store, else NULL */
 	struct repo_options options;
 	int spec;
 	bool encodes_refs;    /* spec 1: names are percent-encoded in keys */

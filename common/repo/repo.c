@@ -6,6 +6,7 @@
 
 #include "base/time.h"
 #include "repo/internal.h"
+#include "repo/slash.h"
 
 #define MANIFEST_BUDGET (UINT64_C(256) << 20)
 
@@ -48,6 +49,7 @@ struct repo *repo_free(struct repo *repo)
 	manifest_cache_free(repo->cache);
 	contention_done(&repo->contention);
 	pthread_mutex_destroy(&repo->lock);
+	store_free(repo->slash);
 	free(repo);
 	return NULL;
 }
@@ -73,16 +75,44 @@ static int repo_detect(struct repo *repo, struct error *err)
 	return state_new(&repo->state, err);
 }
 
+static int repo_open_at(struct store *store, const struct repo_options *options,
+			struct repo **ret_repo, struct error *err)
+{
+	CLEANUP(repo_freep) struct repo *repo = NULL;
+	int r;
+
+	r = repo_new(store, options, &repo, err);
+	if (r == 0)
+		r = repo_detect(repo, err);
+	if (r == 0)
+		*ret_repo = TAKE(repo);
+	return r;
+}
+
+/* A bucket without a repository may have one whose keys all begin with a slash. */
+static int repo_open_slashed(struct store *store, const struct repo_options *options,
+			     struct repo **ret_repo, struct error *err)
+{
+	CLEANUP(store_freep) struct store *slash = NULL;
+	int r;
+
+	r = slash_store_new(store, &slash, err);
+	if (r == 0)
+		r = repo_open_at(slash, options, ret_repo, err);
+	if (r == 0)
+		(*ret_repo)->slash = TAKE(slash);
+	return r;
+}
+
 int repo_open(struct store *store, const struct repo_options *options, struct repo **ret_repo,
 	      struct error *err)
 {
 	CLEANUP(repo_freep) struct repo *repo = NULL;
 	int r;
 
-	r = repo_new(store, options, &repo, err);
-	if (r < 0)
-		return r;
-	r = repo_detect(repo, err);
+	r = repo_open_at(store, options, &repo, err);
+	if (r == ERR_ABSENT && slash_is_possible(store))
+		r = repo_open_slashed(store, options, &repo, err);
 	if (r == ERR_ABSENT)
 		return r;
 	if (r < 0)

@@ -42,6 +42,8 @@ struct repo_options {
 
 /*
  * Opens the repository in @store, which it borrows.  @options may be NULL.  One or two reads.
+ * At the root of an S3 bucket also old repositories are found whose keys begin with a slash; they
+ * can only be read.
  * ERR_ABSENT: there is no repository ("'URL' is not an Icechunk repository"); ERR_UNSUPPORTED: a
  * newer specification.
  */
