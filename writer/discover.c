@@ -6,6 +6,7 @@
 
 #include "base/pool.h"
 #include "base/text.h"
+#include "store/container.h"
 
 #define LISTINGS_AT_ONCE 16
 #define PROBES_AT_ONCE 64
@@ -37,9 +38,9 @@ struct discovery {
 	size_t n_groups;
 };
 
-const char *discover_key(const struct dataset *dataset, const char *url)
+const char *discover_key(const char *url)
 {
-	return url + strlen(dataset->files.container);
+	return url + store_location_root(url);
 }
 
 static int by_folder_and_position(const void *a, const void *b)
@@ -70,13 +71,13 @@ static size_t common_prefix(const char *a, const char *b)
 	return n;
 }
 
-static void add_wanted(const struct dataset *dataset, const struct source_file *file,
-		       const char *url, size_t i, bool is_index, struct discovery *discovery)
+static void add_wanted(const struct source_file *file, const char *url, size_t i, bool is_index,
+		       struct discovery *discovery)
 {
 	struct wanted *wanted = &discovery->wanted[discovery->n_wanted++];
 	const char *slash;
 
-	wanted->key = discover_key(dataset, url);
+	wanted->key = discover_key(url);
 	slash = strrchr(wanted->key, '/');
 	wanted->folder = slash ? (size_t)(slash - wanted->key) + 1 : 0;
 	wanted->position = file->position;
@@ -303,9 +304,9 @@ int discover(const struct dataset *dataset, struct store *source, struct source_
 	for (size_t i = 0; i < n_pending; i++) {
 		const struct source_file *file = &files->items[pending[i]];
 
-		add_wanted(dataset, file, file->url, i, false, &discovery);
+		add_wanted(file, file->url, i, false, &discovery);
 		if (file->index_url) {
-			add_wanted(dataset, file, file->index_url, i, true, &discovery);
+			add_wanted(file, file->index_url, i, true, &discovery);
 			needs_index = true;
 		}
 	}

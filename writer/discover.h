@@ -26,5 +26,5 @@
 int discover(const struct dataset *dataset, struct store *source, struct source_files *files,
 	     const size_t *pending, size_t n_pending, bool *ready, struct error *err);
 
-/* The key in the source store of a URL that begins with the container's prefix. */
-const char *discover_key(const struct dataset *dataset, const char *url);
+/* The key of a URL in the store of its container. */
+const char *discover_key(const char *url);

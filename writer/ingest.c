@@ -45,8 +45,8 @@ static int check_last_message(const struct ingest *ingest, const struct source_f
 		skip(refs, OUTCOME_STALE_INDEX, "the last message has less than 16 bytes");
 		return 0;
 	}
-	r = store_get(ingest->source, discover_key(ingest->dataset, file->url), refs->last_offset,
-		      HEADER_SIZE, NULL, &start, NULL, &cause);
+	r = store_get(ingest->source, discover_key(file->url), refs->last_offset, HEADER_SIZE, NULL,
+		      &start, NULL, &cause);
 	if (r == STORE_ABSENT) {
 		skip(refs, OUTCOME_NOT_PUBLISHED, "the file was listed, but is gone");
 		return 0;
@@ -76,8 +76,7 @@ static int ingest_index(const struct ingest *ingest, const struct source_file *f
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(INDEX_FILE_MAX);
 	struct error cause = ERROR_INIT;
-	int r = store_get_all(ingest->source, discover_key(ingest->dataset, file->index_url), &text,
-			      NULL, &cause);
+	int r = store_get_all(ingest->source, discover_key(file->index_url), &text, NULL, &cause);
 
 	if (is_ours(r))
 		return error_set(err, r, "%s", cause.text);
@@ -178,7 +177,7 @@ static int ingest_scan(const struct ingest *ingest, const struct source_file *fi
 {
 	CLEANUP(scan_done)
 	struct scan scan = {.ingest = ingest,
-			    .key = discover_key(ingest->dataset, file->url),
+			    .key = discover_key(file->url),
 			    .size = file->size,
 			    .block = BUF_INIT(64U << 20),
 			    .init = file->init};

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "repo/refs.h"
+#include "store/container.h"
 #include "writer/policy.h"
 
 #define CONFIG_MAX (1U << 20)
@@ -42,40 +43,6 @@ void site_sleep(const struct site *site, int64_t duration)
 		nanosleep(&time, NULL);
 }
 
-static bool is_http(const char *url)
-{
-	return text_starts(url, "http://") || text_starts(url, "https://");
-}
-
-static bool is_cloud(const char *prefix)
-{
-	return text_starts(prefix, "s3://") || text_starts(prefix, "gs://") ||
-	       text_starts(prefix, "az://");
-}
-
-/*
- * "http://host:9000/bucket/more/" for "s3://..." is an endpoint and what lies in it: the store is
- * then "s3://bucket/more/" at "http://host:9000".
- */
-static int open_endpoint(const char *prefix, const char *url, const struct store_options *options,
-			 struct store **ret_store, struct error *err)
-{
-	const char *host = strstr(url, "://") + 3, *path = strchr(host, '/');
-	struct store_options at = *options;
-	CLEANUP(freep) char *endpoint = NULL, *store_url = NULL;
-
-	if (!path || !path[1])
-		return error_set(err, ERR_ARGUMENT, "'%s' names no bucket", url);
-	endpoint = text_printf(err, "%.*s", (int)(path - url), url);
-	store_url = text_printf(err, "%.2s://%s", prefix, path + 1);
-	if (!endpoint || !store_url)
-		return ERR_MEMORY;
-	at.endpoint_url = endpoint;
-	at.path_style = true;
-	at.allow_private = true;
-	return store_open(store_url, &at, ret_store, err);
-}
-
 /* The region that the container is registered with. */
 static int container_region(const struct dataset *dataset, char **ret_region, struct error *err)
 {
@@ -93,38 +60,41 @@ static int container_region(const struct dataset *dataset, char **ret_region, st
 	return 0;
 }
 
-int site_open_source(const struct site *site, const struct dataset *dataset,
-		     struct store **ret_store, struct error *err)
+/* Where a mirror has the container, which may lie below what it names; NULL: not there. */
+static int find_mirror(const struct site *site, const char *container, char **ret_url,
+		       struct error *err)
 {
-	const char *container = dataset->files.container;
-	struct store_options options = {
-		.anonymous = true, .read_only = true, .no_environment = true};
-	CLEANUP(freep) char *region = NULL;
-	int r = container_region(dataset, &region, err);
-
-	if (r < 0)
-		return r;
-	options.region = region;
+	*ret_url = NULL;
 	for (size_t i = 0; i < site->n_mirrors; i++) {
 		const struct site_mirror *mirror = &site->mirrors[i];
-		CLEANUP(freep) char *url = NULL;
 		size_t n = strlen(mirror->prefix);
 
 		if (!text_starts(container, mirror->prefix) ||
 		    (n > 0 && mirror->prefix[n - 1] != '/' && container[n] != '/'))
 			continue;
-		/* The container may lie below what the mirror names. */
-		url = text_printf(err, "%s%s%s", mirror->url,
-				  text_ends(mirror->url, "/") || !container[n] ? "" : "/",
-				  container + n + (container[n] == '/'));
-		if (!url)
-			return ERR_MEMORY;
-		options.allow_private = true;
-		if (is_http(url) && is_cloud(container))
-			return open_endpoint(container, url, &options, ret_store, err);
-		return store_open(url, &options, ret_store, err);
+		*ret_url = text_printf(err, "%s%s%s", mirror->url,
+				       text_ends(mirror->url, "/") || !container[n] ? "" : "/",
+				       container + n + (container[n] == '/'));
+		return *ret_url ? 0 : ERR_MEMORY;
 	}
-	return store_open(container, &options, ret_store, err);
+	return 0;
+}
+
+int site_open_source(const struct site *site, const struct dataset *dataset,
+		     struct store **ret_store, struct error *err)
+{
+	const char *container = dataset->files.container;
+	struct store_options options = {.anonymous = true, .read_only = true};
+	CLEANUP(freep) char *region = NULL;
+	CLEANUP(freep) char *mapped = NULL;
+	int r = container_region(dataset, &region, err);
+
+	if (r == 0)
+		r = find_mirror(site, container, &mapped, err);
+	if (r < 0)
+		return r;
+	options.region = region;
+	return store_open_container(container, mapped, &options, ret_store, err);
 }
 
 static int create_repo(struct store *store, const struct dataset *dataset, struct error *err)

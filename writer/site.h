@@ -40,7 +40,10 @@ int64_t site_now(const struct site *site);
 bool site_interrupted(const struct site *site);
 void site_sleep(const struct site *site, int64_t duration);
 
-/* Opens the store of the dataset's source container, anonymously; keys are relative to it. */
+/*
+ * Opens the store of the dataset's source container, anonymously; a key is what follows the root of
+ * a location (store/container.h).
+ */
 int site_open_source(const struct site *site, const struct dataset *dataset,
 		     struct store **ret_store, struct error *err);
 
