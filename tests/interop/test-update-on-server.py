@@ -6,6 +6,7 @@ that listings come in pages.  It publishes data before index and index before da
 every kind of unusable file; one never comes.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -16,7 +17,10 @@ import threading
 import time
 import unittest
 
+import icechunk
+
 import peer
+import repositories
 
 BUCKET, NOW = "small", "2025-01-02T12:31:00Z"
 WINDOW = [("20250102", hour) for hour in (0, 6, 12)]
@@ -178,6 +182,39 @@ class Update(peer.Case):
                 for array in ("/a", "/b", "/level/t")
                 for ref in peer.run_lines("repo", "refs", self.url, array, "--path-style", *at)}
 
+    def open_repository(self):
+        bucket, _, prefix = self.url.removeprefix("s3://").partition("/")
+        return icechunk.Repository.open(icechunk.s3_storage(
+            bucket=bucket, prefix=prefix, endpoint_url=os.environ["AWS_ENDPOINT_URL"],
+            region="us-east-1", from_env=True, allow_http=True, force_path_style=True))
+
+    @contextlib.contextmanager
+    def watching(self):
+        """Looks at main while the block runs; @states are the sets of chunks that were seen."""
+        states, stop = [], threading.Event()
+
+        def watch():
+            while not stop.is_set():
+                session = self.open_repository().readonly_session("main")
+                states.append({(array, index) for array in ("/a", "/b", "/level/t")
+                               for index in repositories.coordinates(session, array)})
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            yield states
+        finally:
+            stop.set()
+            thread.join()
+
+    def check_states(self, states, files):
+        """Each state holds none or all of each file."""
+        self.assertGreater(len(states), 2)
+        for state in states:
+            for file in files:
+                chunks = {(array, index) for array, index, _ in file.cells()}
+                self.assertIn(len(chunks & state), (0, len(chunks)), file.name)
+
     def check_history(self, files):
         """Every state of main holds whole files only."""
         for entry in peer.run_json("repo", "log", self.url, "--path-style"):
@@ -190,11 +227,13 @@ class Update(peer.Case):
     def test_publishing(self):
         self.backfill()
         process = self.start()
-        files = self.publish_all()
-        wanted = set().union(*(file.cells() for file in files))
-        end = time.monotonic() + 60
-        while self.cells() != wanted and time.monotonic() < end:
-            time.sleep(0.5)
+        with self.watching() as states:
+            files = self.publish_all()
+            wanted = set().union(*(file.cells() for file in files))
+            end = time.monotonic() + 60
+            while self.cells() != wanted and time.monotonic() < end:
+                time.sleep(0.5)
+        self.check_states(states, files)
         process.send_signal(signal.SIGTERM)
         errors = process.communicate(timeout=30)[1].decode()
         self.assertEqual(process.returncode, 75, errors)
@@ -219,6 +258,27 @@ class Update(peer.Case):
         peer.run("update", "small", "--now", NOW, "--deadline", 60, "--grace", 0, *self.site)
         self.assertEqual(self.cells(), set().union(*(file.cells() for file in files)))
         self.check_history(files)
+
+    def test_stopped_at_once(self):
+        """A second SIGTERM does not wait for anything, and what was committed stays."""
+        self.backfill()
+        process = self.start()
+        publishing = threading.Timer(0, lambda: files.extend(self.publish_all()))
+        files = []
+        publishing.start()
+        peer.wait_for(self.cells, "the first commit")
+        before = self.cells()
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)
+        start = time.monotonic()
+        errors = process.communicate(timeout=30)[1].decode()
+        self.assertLess(time.monotonic() - start, 5)
+        self.assertEqual(process.returncode, 75, errors)
+        self.assertLessEqual(before, self.cells())
+        publishing.join()
+        self.check_history(files)
+        peer.run("update", "small", "--now", NOW, "--deadline", 60, "--grace", 0, *self.site)
+        self.assertEqual(self.cells(), set().union(*(file.cells() for file in files)))
 
 
 peer.main()

@@ -2,7 +2,9 @@
 """Repositories written by `refmt repo init` and `apply`, opened by the public icechunk package."""
 
 import base64
+import datetime
 import json
+import os
 
 import icechunk
 import numpy as np
@@ -138,6 +140,34 @@ class WriteRepositories(peer.Case):
                                       values)
         repository.garbage_collect(repositories.CHECKED_AT)
         self.assertEqual(repository.lookup_branch("main"), ours)
+
+    def test_dictionary_kept(self):
+        """Few references added to many: the old locations are copied as they were stored."""
+        url = self.initialized(2)
+        refs = [{"index": [i], "location": f"{repositories.PREFIX}{i * 7:05}/name.f{i % 49:02}.grib2",
+                 "offset": i, "length": 5} for i in range(1600)]
+        peer.apply(url, "many", put("zarr.json", GROUP),
+                   put("virtual/zarr.json", array([2000], [1])),
+                   {"op": "set_refs", "array": "/virtual", "refs": refs[:1500]})
+        peer.apply(url, "few", {"op": "set_refs", "array": "/virtual", "refs": refs[1500:]})
+        session = peer.open_repository(url).readonly_session("main")
+        self.assertEqual(sorted(session.all_virtual_chunk_locations()),
+                         sorted(ref["location"] for ref in refs))
+
+    def test_outcomes_stay(self):
+        """What writers note beside a repository is no garbage to either library."""
+        url = self.initialized(2)
+        note = url / "_refmt" / "outcomes" / "2025-01-02T00:00:00" / "0-1-1.jsonl.zst"
+        note.parent.mkdir(parents=True)
+        note.write_bytes(b"noted")
+        os.utime(note, (0, 0))
+        peer.apply(url, "one", put("zarr.json", GROUP), put("a/zarr.json", array([2], [1])))
+        peer.run("repo", "verify", url)
+        peer.run("repo", "gc", url, "--older-than", "0s")
+        self.assertEqual(note.read_bytes(), b"noted")
+        peer.open_repository(url).garbage_collect(datetime.datetime.now(datetime.timezone.utc))
+        self.assertEqual(note.read_bytes(), b"noted")
+        peer.run("repo", "verify", url)
 
     def test_move(self):
         url = self.initialized(2)
