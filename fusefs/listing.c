@@ -80,7 +80,7 @@ static int answer_opendir(struct job *job, bool may_wait, struct error *err)
 	bool is_status = job->target.kind == SLOT_STATUS;
 	bool moves = job->fs->options.follow_ms && target_is_root(&job->target);
 	struct fuse_file_info fi = {0};
-	struct folder *folder;
+	struct folder *folder = NULL;
 	int r = 0;
 
 	if (job->target.kind == SLOT_TEXT)
