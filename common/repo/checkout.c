@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "repo/internal.h"
+#include "repo/preload.h"
 
 #define LOOKED_AT_MAX 65536 /* bytes of a manifest that is loaded to count references */
 
@@ -24,6 +25,8 @@ int repo_checkout(struct repo *repo, const struct id12 *id, struct checkout **re
 	checkout->snapshot = TAKE(snapshot);
 	pthread_mutex_init(&checkout->lock, NULL);
 	*ret_checkout = checkout;
+	if (repo->options.preload)
+		preload_start(checkout);
 	return 0;
 }
 

@@ -41,6 +41,15 @@ struct state {
 	struct version config_version; /* spec 1: of config.yaml, empty if there is none */
 };
 
+/* preload.c */
+struct preload {
+	uint64_t budget;  /* bytes of decoded manifests at which it ends */
+	atomic_bool stop; /* the repo is about to go */
+	atomic_bool is_running;
+	bool has_thread; /* to be joined */
+	pthread_t thread;
+};
+
 struct repo {
 	struct store *store;
 	struct store *slash; /* owned; in front of the caller's store, else NULL */
@@ -51,6 +60,7 @@ struct repo {
 	struct state *state;
 	struct manifest_cache *cache;
 	struct contention contention;
+	struct preload preload; /* has_thread and thread under lock */
 };
 
 struct checkout {

@@ -6,6 +6,7 @@
 
 #include "base/time.h"
 #include "repo/internal.h"
+#include "repo/preload.h"
 #include "repo/slash.h"
 
 #define MANIFEST_BUDGET (UINT64_C(256) << 20)
@@ -32,6 +33,7 @@ static int repo_new(struct store *store, const struct repo_options *options, str
 	repo->encodes_refs = store_encodes_refs(store);
 	pthread_mutex_init(&repo->lock, NULL);
 	contention_init(&repo->contention);
+	repo->preload.budget = budget / 2;
 	r = manifest_cache_new(store, budget, &repo->cache, err);
 	if (r < 0) {
 		repo_free(repo);
@@ -45,6 +47,7 @@ struct repo *repo_free(struct repo *repo)
 {
 	if (!repo)
 		return NULL;
+	preload_end(repo);
 	state_free(repo->state);
 	manifest_cache_free(repo->cache);
 	contention_done(&repo->contention);

@@ -38,6 +38,11 @@ struct repo_options {
 	uint64_t manifest_budget; /* bytes of decoded manifests kept, 0 = 256 MiB */
 	unsigned int
 		concurrency; /* manifest reads and writes at once; 0 = stored setting, else 16 */
+	/*
+	 * Each checkout loads the manifests that the configuration names for it in the background,
+	 * up to half of the budget.
+	 */
+	bool preload;
 };
 
 /*
