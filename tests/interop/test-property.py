@@ -16,6 +16,8 @@ import server
 SEEDS = int(os.environ.get("REFMT_PROPERTY_SEEDS", "1000"))
 FIRST = int(os.environ.get("REFMT_PROPERTY_FIRST", "0"))
 COMMITS = 4
+# Each process does its share: the seeds from the first number on, in steps of the second.
+PART, PARTS = map(int, os.environ.get("REFMT_PART", "0/1").split("/"))
 
 
 class Model:
@@ -210,7 +212,7 @@ class Property(peer.Case):
     def test_sequences(self):
         refmt = server.Server()
         self.addCleanup(refmt.close)
-        for seed in range(FIRST, FIRST + SEEDS):
+        for seed in range(FIRST + PART, FIRST + SEEDS, PARTS):
             self.one(refmt, seed)
 
 
