@@ -33,6 +33,8 @@ cleanup() {
 	status=$?
 	trap - EXIT
 	cd /
+	# What the programs said is why a step failed that says nothing itself.
+	[ $status = 0 ] || [ $status = 77 ] || [ ! -s "$work/said" ] || cat "$work/said" >&2
 	n=0
 	while mountpoint -q "$mnt" || [ "$(stat "$mnt" 2>&1 | grep -c connected)" != 0 ]; do
 		fusermount3 -u -z "$mnt" 2>/dev/null || umount -l "$mnt" 2>/dev/null || true

@@ -24,9 +24,15 @@ PART, PARTS = map(int, os.environ.get("REFMT_PART", "0/1").split("/"))
 SHAPE = [8, 6]
 
 
-def chunk(number, kind):
-    """One chunk of /g/a in one of the three kinds."""
-    i, j = number % SHAPE[0], number // SHAPE[0] % SHAPE[1]
+def width_before(number):
+    """Length of the axis x of /g/a that commit @number finds; see the resize in commit_of()."""
+    resized = [n for n in range(1, number) if n % 5 == 3]
+    return 5 + resized[-1] % 2 if resized else SHAPE[1]
+
+
+def chunk(number, kind, width=SHAPE[1]):
+    """One chunk of /g/a, @width chunks wide, in one of the three kinds."""
+    i, j = number % SHAPE[0], number // SHAPE[0] % width
     if kind == "mixed":
         kind = KINDS[number % 3]
     if kind == "virtual":
@@ -51,7 +57,7 @@ def commit_of(number, kind):
                  {"op": "put", "key": "scalar/zarr.json", "json": ops.array([], [])},
                  {"op": "put", "key": "scalar/c", "text": "7"}]
         return first + [chunk(n, kind) for n in range(20)]
-    made = [chunk(number * 7 + n, kind) for n in range(4)]
+    made = [chunk(number * 7 + n, kind, width_before(number)) for n in range(4)]
     made.append({"op": "delete", "key": f"g/a/c/{number % SHAPE[0]}/0"})
     if number % 5 == 2:
         made.append({"op": "put", "key": f"extra-{number}/zarr.json", "json": ops.GROUP})
