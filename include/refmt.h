@@ -44,7 +44,8 @@ enum refmt_error_kind {
 	REFMT_ERR_CONFLICT = -10,
 	REFMT_ERR_READ_ONLY = -11,
 	REFMT_ERR_MEMORY = -12,
-	REFMT_ERR_INTERRUPTED = -13
+	REFMT_ERR_INTERRUPTED = -13,
+	REFMT_ERR_TEMPORARY = -14 /* tried again and again in vain; later it may be otherwise */
 };
 
 enum { REFMT_ABSENT = 1 };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "cli/table.h"
@@ -126,6 +127,10 @@ static int run_ls(struct cli *cli, const void *options, struct error *err)
 	int r;
 
 	r = store_open(command->url, &store_options, &store, err);
+	if (r == 0 && !store_local_is_there(store)) {
+		log_event(LOG_ERROR, "absent", "there is no folder '%s'", store->url);
+		return CLI_FOUND_SOMETHING;
+	}
 	if (r == 0)
 		r = buf_append_byte(&json, '[', err);
 	if (r == 0)

@@ -102,6 +102,7 @@ int error_exit_status(int kind)
 		return 2;
 	case ERR_THROTTLED:
 	case ERR_INTERRUPTED:
+	case ERR_TEMPORARY:
 		return 75;
 	default:
 		return 1;
@@ -131,7 +132,7 @@ const char *error_kind_name(int kind)
 	static const char *const names[] = {
 		"none",	    "argument",	 "format",    "absent",	     "denied",
 		"changed",  "timeout",	 "throttled", "network",     "unsupported",
-		"conflict", "read-only", "memory",    "interrupted",
+		"conflict", "read-only", "memory",    "interrupted", "temporary",
 	};
 
 	if (kind > 0 || -kind >= (int)(sizeof(names) / sizeof(names[0])))

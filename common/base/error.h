@@ -17,19 +17,21 @@
  */
 
 enum error_kind {
-	ERR_ARGUMENT = -1,    /* the caller asked for something that cannot be meant */
-	ERR_FORMAT = -2,      /* bytes from outside are not what they should be */
-	ERR_ABSENT = -3,      /* something that must be there is not */
-	ERR_DENIED = -4,      /* not allowed, by the other side or by our own rules */
-	ERR_CHANGED = -5,     /* the source is no longer what the reference was made from */
-	ERR_TIMEOUT = -6,     /* a deadline passed */
-	ERR_THROTTLED = -7,   /* the other side asks for fewer requests */
-	ERR_NETWORK = -8,     /* the transport or the file system failed */
-	ERR_UNSUPPORTED = -9, /* valid, but beyond this program */
-	ERR_CONFLICT = -10,   /* somebody else changed the same thing first */
-	ERR_READ_ONLY = -11,  /* the repository or store accepts no writes */
-	ERR_MEMORY = -12,     /* out of memory, or beyond a memory budget */
-	ERR_INTERRUPTED = -13 /* asked to stop */
+	ERR_ARGUMENT = -1,     /* the caller asked for something that cannot be meant */
+	ERR_FORMAT = -2,       /* bytes from outside are not what they should be */
+	ERR_ABSENT = -3,       /* something that must be there is not */
+	ERR_DENIED = -4,       /* not allowed, by the other side or by our own rules */
+	ERR_CHANGED = -5,      /* the source is no longer what the reference was made from */
+	ERR_TIMEOUT = -6,      /* a deadline passed */
+	ERR_THROTTLED = -7,    /* the other side asks for fewer requests */
+	ERR_NETWORK = -8,      /* the transport or the file system failed */
+	ERR_UNSUPPORTED = -9,  /* valid, but beyond this program */
+	ERR_CONFLICT = -10,    /* somebody else changed the same thing first */
+	ERR_READ_ONLY = -11,   /* the repository or store accepts no writes */
+	ERR_MEMORY = -12,      /* out of memory, or beyond a memory budget */
+	ERR_INTERRUPTED = -13, /* asked to stop */
+	ERR_TEMPORARY = -14,   /* tried again and again in vain; later it may be otherwise */
+	ERR_LAST = ERR_TEMPORARY
 };
 
 struct error {

@@ -577,7 +577,7 @@ static int ask(struct grib_workers *workers, struct slot *slot, int64_t until, s
 		return 0;
 	/* The worker may have written anything there. */
 	shared->text[sizeof(shared->text) - 1] = '\0';
-	if (r > 0 || r < ERR_INTERRUPTED)
+	if (r > 0 || r < ERR_LAST)
 		r = ERR_FORMAT;
 	return error_set(err, r, "%s", shared->text);
 }

@@ -333,7 +333,7 @@ static int aws_from_metadata(struct buf *story, struct credentials **ret_credent
 		return r;
 	r = aws_ask_metadata(&site, base, &document, &trouble);
 	/* Outside of Amazon's machines nobody answers there. */
-	if (r == ERR_NETWORK || r == ERR_TIMEOUT || r == CREDENTIALS_NONE) {
+	if (http_is_unanswered(r) || r == CREDENTIALS_NONE) {
 		story_tell(story, "instance metadata: %s",
 			   r == CREDENTIALS_NONE ? "no role" : trouble.text);
 		return CREDENTIALS_NONE;

@@ -566,7 +566,7 @@ static enum attempt_outcome task_trouble(struct engine_task *task, CURLcode code
 	case CURLE_COULDNT_RESOLVE_PROXY:
 	case CURLE_COULDNT_CONNECT:
 	case CURLE_OPERATION_TIMEDOUT: /* only connecting has a timeout of curl's */
-		error_set(&attempt->error, ERR_NETWORK, "%s", text);
+		error_set(&attempt->error, ERR_TEMPORARY, "%s", text);
 		return ATTEMPT_CONNECT;
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
@@ -584,7 +584,7 @@ static enum attempt_outcome task_trouble(struct engine_task *task, CURLcode code
 		error_set(&attempt->error, ERR_ARGUMENT, "%s", text);
 		return ATTEMPT_FAILED;
 	default:
-		error_set(&attempt->error, ERR_NETWORK, "%s", text);
+		error_set(&attempt->error, ERR_TEMPORARY, "%s", text);
 		return ATTEMPT_BROKEN;
 	}
 }

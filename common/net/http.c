@@ -446,7 +446,7 @@ static enum http_step run_answered(struct http_run *run, struct attempt *attempt
 		error_set(&run->last, ERR_DENIED, "credentials refused (HTTP %d)", attempt->status);
 		return STEP_AGAIN;
 	default:
-		error_set(&run->last, ERR_NETWORK, "HTTP %d", attempt->status);
+		error_set(&run->last, ERR_TEMPORARY, "HTTP %d", attempt->status);
 		run->bad++;
 		return STEP_AGAIN;
 	}
@@ -454,8 +454,6 @@ static enum http_step run_answered(struct http_run *run, struct attempt *attempt
 
 static enum http_step run_judge(struct http_run *run, struct attempt *attempt)
 {
-	bool maybe_arrived = attempt->outcome != ATTEMPT_CONNECT;
-
 	switch (attempt->outcome) {
 	case ATTEMPT_ANSWERED:
 		return run_answered(run, attempt);
@@ -476,7 +474,7 @@ static enum http_step run_judge(struct http_run *run, struct attempt *attempt)
 		run->last = attempt->error;
 		return STEP_FAIL;
 	}
-	return run->request->once && maybe_arrived ? STEP_FAIL : STEP_AGAIN;
+	return STEP_AGAIN;
 }
 
 /* --- waiting --- */
@@ -782,6 +780,11 @@ int http_call(const struct http_site *site, const struct http_request *request,
 	if (r < 0)
 		return r;
 	return run_all(&run, ret_answer, err);
+}
+
+bool http_is_unanswered(int result)
+{
+	return result == ERR_TEMPORARY || result == ERR_TIMEOUT || result == ERR_NETWORK;
 }
 
 void http_answer_done(struct http_answer *answer)

@@ -58,7 +58,6 @@ struct http_request {
 	bool ranged; /* bytes [offset, offset + length); length UINT64_MAX: to the end */
 	uint64_t offset, length;
 	bool hedge;		/* a read that may be sent twice at once */
-	bool once;		/* must not be repeated once it may have arrived */
 	unsigned int redirects; /* followed at most */
 	/*
 	 * Memory to receive into, if it is empty and has some: fresh pages cost more than the
@@ -77,11 +76,14 @@ struct http_answer {
 
 /*
  * Sends @request until an answer is HTTP_DONE, whatever its status, or no try is left.  Good
- * answers (2xx) have been checked.  Errors: TIMEOUT, THROTTLED, NETWORK, FORMAT (answers that
- * break the protocol), DENIED (address, redirect), INTERRUPTED, MEMORY, and those of sign().
+ * answers (2xx) have been checked.  Errors: TEMPORARY (no connection, broken ones or HTTP 5xx in
+ * every try), TIMEOUT, THROTTLED, NETWORK (certificates, redirects without end), FORMAT (answers
+ * that break the protocol), DENIED (address, redirect), INTERRUPTED, MEMORY, and those of sign().
  */
 int http_call(const struct http_site *site, const struct http_request *request,
 	      struct http_answer *ret_answer, struct error *err);
+/* Did a call end without an answer?  A write may then have been done all the same. */
+bool http_is_unanswered(int result);
 void http_answer_done(struct http_answer *answer);
 
 /* The verdict by status: 429 and 503 with Retry-After throttle, 408 and 5xx are tried again. */

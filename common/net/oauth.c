@@ -111,7 +111,7 @@ int oauth_ask(const struct oauth_request *request, struct credentials **ret_cred
 				   "Content-Type: application/x-www-form-urlencoded");
 	if (r == 0)
 		r = http_call(&site, &http, &answer, err);
-	if (request->machine && (r == ERR_NETWORK || r == ERR_TIMEOUT))
+	if (request->machine && http_is_unanswered(r))
 		return CREDENTIALS_NONE;
 	if (r < 0)
 		return error_prefix(err, "%s", request->source);

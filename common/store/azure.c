@@ -301,7 +301,7 @@ static int az_finish_write(struct store_az *self, const struct az_write *write, 
 
 	if (r == 0)
 		return az_write_answer(self, write, &answer, ret_version, err);
-	if (write->conditional && (r == ERR_NETWORK || r == ERR_TIMEOUT) &&
+	if (write->conditional && http_is_unanswered(r) &&
 	    az_read_back(self, write, ret_version, &ignored) == 0)
 		return 0;
 	return r;

@@ -18,6 +18,8 @@
  * Files being written are called "<target>#<digits>"; lists show them as they are.
  */
 int store_local_new(const char *path, struct store **ret_store, struct error *err);
+/* False for a local store whose folder has not been made; true for any other store. */
+bool store_local_is_there(const struct store *store);
 
 /* An empty store in memory. */
 int store_memory_new(struct store **ret_store, struct error *err);

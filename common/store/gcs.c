@@ -383,7 +383,7 @@ static int gcs_write(struct store_gcs *self, struct gcs_write *write, struct ver
 	if (r == 0)
 		return gcs_write_answer(self, write, &answer, ret_version, err);
 	/* Nobody knows whether it arrived; only our own name proves it. */
-	if (write->conditional && (r == ERR_NETWORK || r == ERR_TIMEOUT) &&
+	if (write->conditional && http_is_unanswered(r) &&
 	    gcs_read_back(self, write, ret_version, &ignored) == 0)
 		return 0;
 	return r;

@@ -964,3 +964,10 @@ int store_local_new(const char *path, struct store **ret_store, struct error *er
 	*ret_store = &self->store;
 	return 0;
 }
+
+bool store_local_is_there(const struct store *store)
+{
+	const struct store_local *self = (const struct store_local *)store;
+
+	return store->ops != &local_ops || access(self->path, F_OK) == 0;
+}

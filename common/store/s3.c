@@ -477,7 +477,7 @@ static int s3_rescue(struct store_s3 *self, const struct s3_write *write, int fa
 {
 	struct error ignored = ERROR_INIT;
 
-	if (!write->conditional || (failed != ERR_NETWORK && failed != ERR_TIMEOUT))
+	if (!write->conditional || !http_is_unanswered(failed))
 		return failed;
 	if (s3_read_back(self, write, ret_version, &ignored) == 0)
 		return 0;

@@ -4,8 +4,8 @@
  * serve-faults FOLDER CONTROL: serves the files in FOLDER on 127.0.0.1, as wrongly as the word in
  * the file CONTROL says at the time of each request
  *
- * Prints its port, then serves until its standard input ends.  Words: none, 404, 403, 503, reset,
- * stall, short, wrong, changed.
+ * Prints its port, then serves until its standard input ends.  Words: none, 404, 403, 503, busy
+ * (503 for an hour), reset, stall, short, wrong, changed.
  */
 
 #include <fcntl.h>
@@ -79,6 +79,8 @@ static void script(void *argument, struct bad_connection *connection,
 		bad_reply_text(connection, 403, "", "not for you");
 	else if (strncmp(fault, "503", 3) == 0)
 		bad_reply_text(connection, 503, "", "slow down");
+	else if (strncmp(fault, "busy", 4) == 0)
+		bad_reply_text(connection, 503, "Retry-After: 3600\r\n", "come back later");
 	else if (strncmp(fault, "reset", 5) == 0)
 		bad_close(connection, true);
 	else if (strncmp(fault, "stall", 5) == 0)

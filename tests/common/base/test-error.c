@@ -29,6 +29,7 @@ static void test_exit_status_and_errno_follow_from_the_kind(void **state)
 	assert_int_equal(error_exit_status(ERR_ARGUMENT), 2);
 	assert_int_equal(error_exit_status(ERR_THROTTLED), 75);
 	assert_int_equal(error_exit_status(ERR_INTERRUPTED), 75);
+	assert_int_equal(error_exit_status(ERR_TEMPORARY), 75);
 	assert_int_equal(error_exit_status(ERR_FORMAT), 1);
 	assert_int_equal(error_errno(ERR_DENIED), EACCES);
 	assert_int_equal(error_errno(ERR_CHANGED), ESTALE);
@@ -37,6 +38,8 @@ static void test_exit_status_and_errno_follow_from_the_kind(void **state)
 	/* Readers of Zarr take ENOENT for missing data: never for a failure. */
 	assert_int_equal(error_errno(ERR_ABSENT), EIO);
 	assert_int_equal(error_errno(ERR_NETWORK), EIO);
+	assert_int_equal(error_errno(ERR_TEMPORARY), EIO);
+	assert_string_equal(error_kind_name(ERR_LAST), "temporary");
 }
 
 int main(void)
