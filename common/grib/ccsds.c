@@ -30,6 +30,8 @@ int grib_decode_ccsds(const struct grib_message *m, enum grib_mode mode, struct 
 	uint32_t x[GRIB_BLOCK_ROOM];
 	struct grib_aec aec;
 
+	int r;
+
 	if (s5.size < 25)
 		return error_set(err, ERR_FORMAT,
 				 "section 5 at offset %zu: too short for CCSDS packing",
@@ -39,7 +41,9 @@ int grib_decode_ccsds(const struct grib_message *m, enum grib_mode mode, struct 
 		return error_set(err, ERR_FORMAT,
 				 "section 5 at offset %zu: CCSDS parameters beyond the standard",
 				 grib_section_offset(m, 5));
-	sink->scaling = grib_scaling_parse(s5);
+	r = grib_scaling_parse(m, &sink->scaling, err);
+	if (r < 0)
+		return r;
 	sink->element = element_of(&aec, mode);
 	for (uint64_t done = 0; done < m->n_values && !grib_sink_full(sink);) {
 		uint64_t left = m->n_values - done;

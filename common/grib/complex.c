@@ -409,7 +409,9 @@ int grib_decode_complex(const struct grib_message *m, enum grib_mode mode, struc
 	if (r < 0)
 		return r;
 	missing = parse_missing(m->section[5]);
-	sink->scaling = grib_scaling_parse(m->section[5]);
+	r = grib_scaling_parse(m, &sink->scaling, err);
+	if (r < 0)
+		return r;
 	while (!grib_sink_full(sink)) {
 		r = next_block(&groups, sink->kernels, &block, err);
 		if (r < 0)

@@ -308,13 +308,16 @@ int grib_decode_eccodes(const struct grib_message *m, enum grib_mode mode, struc
 	r = check(m, &n, err);
 	if (r < 0)
 		return r;
+	if (has_scaling(m->packing)) {
+		r = grib_scaling_parse(m, &sink->scaling, err);
+		if (r < 0)
+			return r;
+	}
 	bytes = rebuild(m, n, &size, err);
 	if (!bytes)
 		return ERR_MEMORY;
 	handle = codes_handle_new_from_message(NULL, bytes, size);
 	if (!handle)
 		return eccodes_error(m, CODES_DECODING_ERROR, err);
-	if (has_scaling(m->packing))
-		sink->scaling = grib_scaling_parse(m->section[5]);
 	return get_values(m, handle, n, sink, err);
 }

@@ -228,7 +228,9 @@ int grib_decode_png(const struct grib_message *m, enum grib_mode mode, struct gr
 	int r;
 
 	(void)mode;
-	sink->scaling = grib_scaling_parse(m->section[5]);
+	r = grib_scaling_parse(m, &sink->scaling, err);
+	if (r < 0)
+		return r;
 	r = open_image(&image);
 	if (r < 0)
 		return r;

@@ -60,16 +60,21 @@ int grib_decode_simple(const struct grib_message *m, enum grib_mode mode, struct
 			"section 7 at offset %zu has %zu octets of data, too few for %" PRIu64
 			" values of %u bits",
 			grib_section_offset(m, 7), packed.size, m->n_values, bits);
-	sink->scaling = grib_scaling_parse(m->section[5]);
+	r = grib_scaling_parse(m, &sink->scaling, err);
+	if (r < 0)
+		return r;
 	return put_packed(packed, bits, m->n_values, sink);
 }
 
 int grib_decode_constant(const struct grib_message *m, enum grib_mode mode, struct grib_sink *sink,
 			 struct error *err)
 {
-	struct grib_scaling s = grib_scaling_parse(m->section[5]);
+	struct grib_scaling s;
+	int r;
 
-	(void)err;
+	r = grib_scaling_parse(m, &s, err);
+	if (r < 0)
+		return r;
 	/* The codec forgets the decimal scale. */
 	grib_sink_fill(sink, mode == GRIB_WMO ? s.reference * s.t : s.reference);
 	return 0;
@@ -117,6 +122,9 @@ int grib_decode_simple_1(const struct grib_message *m, enum grib_mode mode, stru
 		.t = grib_power(10, decimal),
 		.divide = decimal != 0,
 	};
+	r = grib_scaling_check(m, &sink->scaling, bits, err);
+	if (r < 0)
+		return r;
 	if (bits == 0) {
 		if (mode == GRIB_GRIBBERISH)
 			sink->bitmap = NULL;

@@ -18,17 +18,43 @@ double grib_power(double base, int n)
 	return n < 0 ? 1 / power : power;
 }
 
-struct grib_scaling grib_scaling_parse(struct slice section_5)
+static double scale_back(const struct grib_scaling *s, double value)
 {
-	uint32_t bits = be32(OCTET(section_5, 12));
+	return s->divide ? value / s->t : value * s->t;
+}
+
+int grib_scaling_check(const struct grib_message *m, const struct grib_scaling *s,
+		       unsigned int bits, struct error *err)
+{
+	int section = m->edition == 1 ? 7 : 5;
+	double largest = bits == 0 ? 0 : s->factor * UINT32_MAX;
+
+	if (!isfinite(s->reference))
+		return error_set(err, ERR_FORMAT,
+				 "section %d at offset %zu: the reference value is no number",
+				 m->edition == 1 ? 4 : 5, grib_section_offset(m, section));
+	if (!isfinite(scale_back(s, s->reference)) ||
+	    !isfinite(scale_back(s, s->reference + largest)) || s->t == 0)
+		return error_set(err, ERR_FORMAT,
+				 "section %d at offset %zu: scale factors beyond all values",
+				 m->edition == 1 ? 4 : 5, grib_section_offset(m, section));
+	return 0;
+}
+
+int grib_scaling_parse(const struct grib_message *m, struct grib_scaling *ret_scaling,
+		       struct error *err)
+{
+	struct slice s5 = m->section[5];
+	uint32_t bits = be32(OCTET(s5, 12));
 	float reference;
 
 	memcpy(&reference, &bits, sizeof(reference));
-	return (struct grib_scaling){
+	*ret_scaling = (struct grib_scaling){
 		.reference = reference,
-		.factor = grib_power(2, (int)be_signed(OCTET(section_5, 16), 2)),
-		.t = grib_power(10, -(int)be_signed(OCTET(section_5, 18), 2)),
+		.factor = grib_power(2, (int)be_signed(OCTET(s5, 16), 2)),
+		.t = grib_power(10, -(int)be_signed(OCTET(s5, 18), 2)),
 	};
+	return grib_scaling_check(m, ret_scaling, *OCTET(s5, 20), err);
 }
 
 bool grib_layout_is_plain(const struct grib_layout *layout)

@@ -84,5 +84,14 @@ int grib_sink_finish(struct grib_sink *sink, struct error *err);
 /* 10^n or 2^n by repeated squaring, one over it for negative @n, as the codec computes them. */
 double grib_power(double base, int n);
 
-/* Scaling of edition 2 from octets 12 to 19 of section 5 (which has them). */
-struct grib_scaling grib_scaling_parse(struct slice section_5);
+/*
+ * Scaling of edition 2 from octets 12 to 20 of section 5 (which has them).  ERR_FORMAT when a
+ * number that the message can hold comes out as infinity or as no number: it would look like
+ * missing data.
+ */
+int grib_scaling_parse(const struct grib_message *message, struct grib_scaling *ret_scaling,
+		       struct error *err);
+
+/* The same check of a scaling made otherwise; @bits is 0 for a constant field. */
+int grib_scaling_check(const struct grib_message *message, const struct grib_scaling *scaling,
+		       unsigned int bits, struct error *err);

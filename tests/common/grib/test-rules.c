@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "grib/grib.h"
+#include "grib/message.h"
 #include "harness/make-grib.h"
 
 enum { N = 12 };
@@ -558,6 +559,59 @@ static void test_rules(void **state)
 			fail_msg("value %d is %.17g, not %.17g", i, values[i], c->want[i]);
 }
 
+static uint8_t *find_section(const struct buf *message, int number)
+{
+	size_t at = 16;
+
+	while (message->data[at + 4] != number)
+		at += be32(message->data + at);
+	return message->data + at;
+}
+
+/*
+ * Scaling that gives infinities or no numbers (octets 12 to 19 of section 5): NaN would look like a
+ * missing point.
+ */
+static void test_scaling_beyond_numbers(void **state)
+{
+	static const struct {
+		const char *scaling;
+		const char *message;
+	} rows[] = {
+		{"\x7f\xff\xad\x59\0\0\0\0", "the reference value is no number"},
+		{"\x7f\x80\0\0\0\0\0\0", "the reference value is no number"},
+		{"\x40\0\0\0\x67\xec\0\0", "scale factors beyond all values"},
+		{"\x40\0\0\0\0\0\x67\xec", "scale factors beyond all values"},
+		{"\x40\0\0\0\0\0\x80\x00", NULL},
+		{"\x40\0\0\0\0\0\xff\xff", "scale factors beyond all values"},
+	};
+
+	(void)state;
+	for (size_t bits = 0; bits <= 8; bits += 8)
+		for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+			CLEANUP(buf_done) struct buf message = BUF_INIT(10000);
+			struct grib_decode_options options = {.mode = GRIB_WMO};
+			struct error err = ERROR_INIT;
+			double values[N];
+			uint8_t *s5;
+			int r;
+
+			make_simple(0, N, NULL, &message);
+			s5 = find_section(&message, 5);
+			memcpy(s5 + 11, rows[i].scaling, 8);
+			s5[19] = (uint8_t)bits;
+			r = grib_decode_direct(buf_slice(&message), &options, values, N, &err);
+			/* The binary scale factor of a constant says nothing. */
+			if (!rows[i].message || (bits == 0 && i == 2)) {
+				assert_ok(r, &err);
+				continue;
+			}
+			assert_int_equal(r, ERR_FORMAT);
+			assert_non_null(strstr(err.text, "section 5 at offset "));
+			assert_non_null(strstr(err.text, rows[i].message));
+		}
+}
+
 /* Every prefix and every changed octet: an error or values, never more. */
 static void test_damage(void **state)
 {
@@ -616,6 +670,7 @@ static void test_a_billion_points(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_scaling_beyond_numbers),
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_a_billion_points),
 	};
