@@ -443,6 +443,7 @@ static int aws_ask_sts(const char *action, struct slice form, const char *region
 	CLEANUP(freep) char *url = aws_sts_url(region, err);
 	struct aws_sts_signer signer = {signer_credentials, region};
 	struct http_site site = {
+		.trusted_name = true,
 		.allow_private = credentials_env("AWS_ENDPOINT_URL_STS") != NULL,
 		.timeout_ms = AWS_STS_MS,
 		.sign = signer_credentials ? aws_sts_sign : NULL,

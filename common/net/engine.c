@@ -44,6 +44,7 @@ struct engine_task {
 	bool cancel;
 	bool head_done; /* what follows are trailers */
 	bool forbidden;
+	bool found;    /* the host has an address */
 	bool complete; /* all wanted bytes are here; the transfer was cut on purpose */
 	char trouble[CURL_ERROR_SIZE];
 };
@@ -197,6 +198,10 @@ static curl_socket_t engine_open_socket(void *argument, curlsocktype purpose,
 			    sizeof(attempt->address), NULL, 0, NI_NUMERICHOST);
 		return CURL_SOCKET_BAD;
 	}
+	task->found = true;
+	/* The next address is then tried, so each is judged. */
+	if (attempt->name_only)
+		return CURL_SOCKET_BAD;
 	task->engine->connections++;
 	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
@@ -440,6 +445,8 @@ static int task_prepare(struct engine_task *task, const struct attempt *attempt)
 	/* Empty would make curl read the variables itself; the guard must know what applies. */
 	curl_easy_setopt(easy, CURLOPT_PROXY, attempt->proxy);
 	curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
+	/* A connection that is open would need no address. */
+	curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, attempt->name_only ? 1L : 0L);
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
 			 (long)(attempt->http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
 	r = curl_easy_setopt(easy, CURLOPT_URL, attempt->url);
@@ -558,6 +565,8 @@ static enum attempt_outcome task_trouble(struct engine_task *task, CURLcode code
 			  attempt->address);
 		return ATTEMPT_FORBIDDEN;
 	}
+	if (attempt->name_only && task->found)
+		return ATTEMPT_ANSWERED;
 	/* The callbacks have already said what is wrong. */
 	if (attempt->error.kind)
 		return ATTEMPT_REJECTED;
@@ -600,7 +609,8 @@ static void engine_begin(struct engine *engine, struct attempt *attempt)
 	}
 	task->attempt = attempt;
 	task->received = task->window_bytes = 0;
-	task->cancel = task->head_done = task->forbidden = task->complete = false;
+	task->cancel = task->head_done = false;
+	task->forbidden = task->found = task->complete = false;
 	attempt->started = task->window_start = time_monotonic();
 	task_link(engine, task);
 	if (task_prepare(task, attempt) != CURLE_OK ||

@@ -63,6 +63,8 @@ struct attempt {
 	const char *proxy;  /* "" for none */
 	bool allow_private; /* may talk to addresses that are not public */
 	bool http2;
+	bool name_only; /* connects to nobody: ATTEMPT_ANSWERED if all of the host's addresses are
+			   public */
 	uint32_t connect_ms;
 	uint32_t stall_ms;
 	int64_t deadline; /* monotonic microseconds */

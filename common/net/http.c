@@ -270,6 +270,127 @@ static int run_start(struct http_run *run, struct http_slot *slot, struct error 
 	return 0;
 }
 
+/* --- waiting --- */
+
+static struct http_slot *run_finished_slot(struct http_run *run)
+{
+	for (size_t i = 0; i < ARRAY_LEN(run->slots); i++) {
+		struct http_slot *slot = &run->slots[i];
+
+		if (slot->used && !slot->judged && slot->attempt.outcome != ATTEMPT_RUNNING)
+			return slot;
+	}
+	return NULL;
+}
+
+/* Waits for a try to end, at most until @until: NULL then, and when cancelled. */
+static struct http_slot *run_wait(struct http_run *run, int64_t until)
+{
+	struct http_slot *slot;
+
+	pthread_mutex_lock(&run->waiter.lock);
+	for (;;) {
+		slot = run_finished_slot(run);
+		if (slot || run->waiter.cancelled || time_monotonic() >= until)
+			break;
+		waiter_sleep(&run->waiter, until);
+	}
+	pthread_mutex_unlock(&run->waiter.lock);
+	return slot;
+}
+
+static bool run_is_cancelled(struct http_run *run)
+{
+	bool cancelled;
+
+	pthread_mutex_lock(&run->waiter.lock);
+	cancelled = run->waiter.cancelled;
+	pthread_mutex_unlock(&run->waiter.lock);
+	return cancelled;
+}
+
+/* Sleeps until @until; false when cancelled. */
+static bool run_sleep(struct http_run *run, int64_t until)
+{
+	while (time_monotonic() < until && !run_is_cancelled(run))
+		run_wait(run, until);
+	return !run_is_cancelled(run);
+}
+
+static uint64_t run_size(const struct http_run *run)
+{
+	return run->request->ranged && run->request->length != UINT64_MAX ? run->request->length
+									  : 0;
+}
+
+/* The turn of a finished or given up try goes back. */
+static void slot_leave(struct http_run *run, struct http_slot *slot, enum lane_result result)
+{
+	slot->judged = true;
+	lane_leave(run->site->lane, result);
+}
+
+static void slot_measure(struct http_run *run, const struct http_slot *slot)
+{
+	if (run->request->hedge)
+		lane_measure(run->site->lane, run_size(run), time_monotonic() - slot->started);
+}
+
+/* Gives up all that is still under way, but for @but. */
+static void run_cancel_rest(struct http_run *run, const struct attempt *but)
+{
+	for (size_t i = 0; i < ARRAY_LEN(run->slots); i++) {
+		struct http_slot *slot = &run->slots[i];
+
+		if (!slot->used || slot->judged || &slot->attempt == but)
+			continue;
+		attempt_cancel(&slot->attempt);
+		/* As slow as this at least; leaving it out would make the measure ever smaller. */
+		slot_measure(run, slot);
+		slot_leave(run, slot, LANE_BAD);
+	}
+}
+
+static struct http_slot *run_free_slot(struct http_run *run)
+{
+	for (size_t i = 0; i < ARRAY_LEN(run->slots); i++)
+		if (!run->slots[i].used || run->slots[i].judged)
+			return &run->slots[i];
+	return NULL;
+}
+
+static bool run_is_busy(const struct http_run *run)
+{
+	for (size_t i = 0; i < ARRAY_LEN(run->slots); i++)
+		if (run->slots[i].used && !run->slots[i].judged)
+			return true;
+	return false;
+}
+
+/* The first try is overdue: sends a second beside it, if the lane has room. */
+static void run_hedge(struct http_run *run)
+{
+	struct http_slot *slot = run_free_slot(run);
+	struct error ignored = ERROR_INIT;
+
+	run->hedged = true;
+	if (!slot || !lane_take_hedge(run->site->lane) || !lane_try_enter(run->site->lane))
+		return;
+	if (run_start(run, slot, &ignored) < 0)
+		lane_leave(run->site->lane, LANE_BAD);
+}
+
+static int run_fail(struct http_run *run, struct error *err)
+{
+	if (run_is_cancelled(run))
+		return error_set(err, ERR_INTERRUPTED, "cancelled");
+	if (!run->last.kind)
+		return error_set(err, ERR_TIMEOUT, "no answer in time");
+	if (run->tries > 1)
+		return error_set(err, run->last.kind, "%s (%u tries)", run->last.text, run->tries);
+	return error_set(err, run->last.kind, "%s", run->last.text);
+}
+
 /* --- what a finished try means --- */
 
 static int http_retry_after(const struct attempt *attempt, int64_t *ret_pause)
@@ -350,6 +471,47 @@ static bool http_is_redirect(int status)
 	return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
+/*
+ * Is the host that a proxy is to connect to a public one, as far as anybody can tell here?  A name
+ * that only the proxy can resolve is as likely as not one of its own network.
+ */
+static int run_judge_name(struct http_run *run, const char *url, const char *host,
+			  struct error *err)
+{
+	const struct http_lines none = {0};
+	struct attempt attempt = {
+		.method = "HEAD",
+		.url = url,
+		.headers = &none,
+		.proxy = "",
+		.name_only = true,
+		.connect_ms = HTTP_CONNECT_MS,
+		.stall_ms = HTTP_STALL_MS,
+		.deadline = run->deadline,
+	};
+	int r = attempt_start(&attempt, &run->waiter, err);
+
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&run->waiter.lock);
+	while (attempt.outcome == ATTEMPT_RUNNING && !run->waiter.cancelled &&
+	       time_monotonic() < run->deadline)
+		waiter_sleep(&run->waiter, run->deadline);
+	pthread_mutex_unlock(&run->waiter.lock);
+	attempt_cancel(&attempt);
+	attempt_done(&attempt);
+	if (attempt.outcome == ATTEMPT_ANSWERED)
+		return 0;
+	if (attempt.outcome == ATTEMPT_FORBIDDEN)
+		return error_set(err, attempt.error.kind, "%s", attempt.error.text);
+	if (attempt.outcome == ATTEMPT_CANCELLED || attempt.outcome == ATTEMPT_LATE)
+		return run_fail(run, err);
+	return error_set(err, ERR_DENIED,
+			 "'%s' cannot be resolved here, so it may not be public, and there is a "
+			 "proxy (allow it explicitly to go there)",
+			 host);
+}
+
 /* Sets where the next try goes, with the guards that need no resolved name. */
 static int run_set_url(struct http_run *run, const char *text, struct error *err)
 {
@@ -365,12 +527,11 @@ static int run_set_url(struct http_run *run, const char *text, struct error *err
 	free(run->proxy);
 	run->proxy = proxy;
 	/* Without a proxy the engine judges the address at the moment of connecting. */
-	if (proxy[0] && !run->allow_private &&
-	    (strcmp(url.host, "localhost") == 0 ||
-	     (address_is_literal(url.host) && !address_text_is_public(url.host))))
-		return error_set(err, ERR_DENIED,
-				 "the address '%s' is not public (allow it explicitly to go there)",
-				 url.host);
+	if (proxy[0] && !run->allow_private && (!run->site->trusted_name || run->stranger)) {
+		r = run_judge_name(run, text, url.host, err);
+		if (r < 0)
+			return r;
+	}
 	if (text != run->url) {
 		char *copy = text_dup(text, err);
 
@@ -423,6 +584,8 @@ static enum http_step run_answered(struct http_run *run, struct attempt *attempt
 	if (run_check_body(run, attempt, &error) < 0)
 		return run_wrong(run, &error);
 	if (run->request->redirects && http_is_redirect(attempt->status)) {
+		/* The other one was lent the URL that changes now. */
+		run_cancel_rest(run, attempt);
 		if (run_redirect(run, attempt, &run->last) < 0)
 			return STEP_FAIL;
 		return STEP_MOVED;
@@ -477,128 +640,7 @@ static enum http_step run_judge(struct http_run *run, struct attempt *attempt)
 	return STEP_AGAIN;
 }
 
-/* --- waiting --- */
-
-static struct http_slot *run_finished_slot(struct http_run *run)
-{
-	for (size_t i = 0; i < ARRAY_LEN(run->slots); i++) {
-		struct http_slot *slot = &run->slots[i];
-
-		if (slot->used && !slot->judged && slot->attempt.outcome != ATTEMPT_RUNNING)
-			return slot;
-	}
-	return NULL;
-}
-
-/* Waits for a try to end, at most until @until: NULL then, and when cancelled. */
-static struct http_slot *run_wait(struct http_run *run, int64_t until)
-{
-	struct http_slot *slot;
-
-	pthread_mutex_lock(&run->waiter.lock);
-	for (;;) {
-		slot = run_finished_slot(run);
-		if (slot || run->waiter.cancelled || time_monotonic() >= until)
-			break;
-		waiter_sleep(&run->waiter, until);
-	}
-	pthread_mutex_unlock(&run->waiter.lock);
-	return slot;
-}
-
-static bool run_is_cancelled(struct http_run *run)
-{
-	bool cancelled;
-
-	pthread_mutex_lock(&run->waiter.lock);
-	cancelled = run->waiter.cancelled;
-	pthread_mutex_unlock(&run->waiter.lock);
-	return cancelled;
-}
-
-/* Sleeps until @until; false when cancelled. */
-static bool run_sleep(struct http_run *run, int64_t until)
-{
-	while (time_monotonic() < until && !run_is_cancelled(run))
-		run_wait(run, until);
-	return !run_is_cancelled(run);
-}
-
-static uint64_t run_size(const struct http_run *run)
-{
-	return run->request->ranged && run->request->length != UINT64_MAX ? run->request->length
-									  : 0;
-}
-
-/* The turn of a finished or given up try goes back. */
-static void slot_leave(struct http_run *run, struct http_slot *slot, enum lane_result result)
-{
-	slot->judged = true;
-	lane_leave(run->site->lane, result);
-}
-
-static void slot_measure(struct http_run *run, const struct http_slot *slot)
-{
-	if (run->request->hedge)
-		lane_measure(run->site->lane, run_size(run), time_monotonic() - slot->started);
-}
-
-/* Gives up all that is still under way. */
-static void run_cancel_rest(struct http_run *run)
-{
-	for (size_t i = 0; i < ARRAY_LEN(run->slots); i++) {
-		struct http_slot *slot = &run->slots[i];
-
-		if (!slot->used || slot->judged)
-			continue;
-		attempt_cancel(&slot->attempt);
-		/* As slow as this at least; leaving it out would make the measure ever smaller. */
-		slot_measure(run, slot);
-		slot_leave(run, slot, LANE_BAD);
-	}
-}
-
-static struct http_slot *run_free_slot(struct http_run *run)
-{
-	for (size_t i = 0; i < ARRAY_LEN(run->slots); i++)
-		if (!run->slots[i].used || run->slots[i].judged)
-			return &run->slots[i];
-	return NULL;
-}
-
-static bool run_is_busy(const struct http_run *run)
-{
-	for (size_t i = 0; i < ARRAY_LEN(run->slots); i++)
-		if (run->slots[i].used && !run->slots[i].judged)
-			return true;
-	return false;
-}
-
-/* The first try is overdue: sends a second beside it, if the lane has room. */
-static void run_hedge(struct http_run *run)
-{
-	struct http_slot *slot = run_free_slot(run);
-	struct error ignored = ERROR_INIT;
-
-	run->hedged = true;
-	if (!slot || !lane_take_hedge(run->site->lane) || !lane_try_enter(run->site->lane))
-		return;
-	if (run_start(run, slot, &ignored) < 0)
-		lane_leave(run->site->lane, LANE_BAD);
-}
-
 /* --- the call --- */
-
-static int run_fail(struct http_run *run, struct error *err)
-{
-	if (run_is_cancelled(run))
-		return error_set(err, ERR_INTERRUPTED, "cancelled");
-	if (!run->last.kind)
-		return error_set(err, ERR_TIMEOUT, "no answer in time");
-	if (run->tries > 1)
-		return error_set(err, run->last.kind, "%s (%u tries)", run->last.text, run->tries);
-	return error_set(err, run->last.kind, "%s", run->last.text);
-}
 
 /* How long to wait before the next try: full jitter, so that many callers do not march in step. */
 static int64_t run_pause(struct http_run *run)
@@ -732,16 +774,14 @@ static int run_all(struct http_run *run, struct http_answer *ret_answer, struct 
 		if (r < 0)
 			return r;
 		if (step == STEP_DONE) {
-			run_cancel_rest(run);
+			run_cancel_rest(run, NULL);
 			run_take_answer(run, slot, ret_answer);
 			return 0;
 		}
 		if (step == STEP_FAIL)
 			return run_fail(run, err);
-		if (step == STEP_MOVED) {
-			run_cancel_rest(run);
+		if (step == STEP_MOVED)
 			continue;
-		}
 		/* The other one is still under way and may do: no pause. */
 		if (run_is_busy(run) && run_has_tries(run))
 			continue;
@@ -754,7 +794,7 @@ static int run_all(struct http_run *run, struct http_answer *ret_answer, struct 
 
 static void run_done(struct http_run *run)
 {
-	run_cancel_rest(run);
+	run_cancel_rest(run, NULL);
 	cancel_watch(NULL);
 	for (size_t i = 0; i < ARRAY_LEN(run->slots); i++)
 		slot_done(&run->slots[i]);

@@ -12,6 +12,9 @@
  * What must never pass for data: a short body, another range than the one asked for, an encoded
  * body, an answer whose end cannot be told from a broken connection.
  *
+ * Hosts whose addresses are not public are refused unless allowed.  Behind a proxy the name is
+ * resolved here as well, and refused if it cannot be: the proxy would connect to anything.
+ *
  * Threads: any may call; a site is shared, a request belongs to one call.
  */
 
@@ -35,6 +38,7 @@ struct http_site {
 	bool allow_private;
 	bool http2;
 	bool direct;	     /* never through a proxy: metadata services */
+	bool trusted_name;   /* the provider's host, or the user's word: a proxy may resolve it */
 	uint32_t timeout_ms; /* of a call, all tries included */
 	uint32_t stall_ms;   /* without progress; 0 = 15 000 */
 	uint32_t connect_ms; /* 0 = 5000 */

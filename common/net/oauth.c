@@ -91,6 +91,7 @@ int oauth_ask(const struct oauth_request *request, struct credentials **ret_cred
 		.lane = lane_get(request->machine ? "metadata service" : "token service", err),
 		.allow_private = request->machine || request->allow_private,
 		.direct = request->machine,
+		.trusted_name = true,
 		.timeout_ms = request->machine ? OAUTH_MACHINE_MS : OAUTH_MS,
 		.connect_ms = request->machine ? OAUTH_CONNECT_MS : 0,
 		.tries = request->machine ? OAUTH_MACHINE_TRIES : 0,

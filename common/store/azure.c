@@ -746,6 +746,7 @@ static int az_set_up(struct store_az *self, const char *url, const struct store_
 	r = cloud_site("azure", self->base, "", &own, &self->site, err);
 	self->site.sign = az_sign;
 	self->site.judge = az_judge;
+	self->site.trusted_name = !own_endpoint;
 	self->site.argument = self;
 	return r;
 }

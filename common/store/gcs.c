@@ -669,6 +669,7 @@ static int gcs_set_up(struct store_gcs *self, const char *url, const struct stor
 	self->site.http2 = true;
 	self->site.sign = self->keyring ? gcs_sign : NULL;
 	self->site.judge = gcs_judge;
+	self->site.trusted_name = !emulator && !options->endpoint_url;
 	self->site.argument = self;
 	return r;
 }

@@ -1132,6 +1132,7 @@ static int s3_set_up(struct store_s3 *self, const char *url, const struct store_
 		       err);
 	self->site.sign = self->keyring ? s3_sign : NULL;
 	self->site.judge = s3_judge;
+	self->site.trusted_name = !self->endpoint;
 	self->site.argument = self;
 	return r;
 }

@@ -160,6 +160,37 @@ void bad_stall(struct bad_connection *connection, unsigned int ms)
 	}
 }
 
+/* Carries what has come from one side to the other; false at the end. */
+static bool carry(int from, int to)
+{
+	char bytes[16384];
+	ssize_t n = recv(from, bytes, sizeof(bytes), 0);
+
+	return n > 0 && send(to, bytes, (size_t)n, MSG_NOSIGNAL) == n;
+}
+
+void bad_tunnel(struct bad_connection *connection, unsigned int port)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_port = htons((uint16_t)port),
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	CLEANUP(closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct pollfd ends[2] = {{.fd = connection->fd, .events = POLLIN},
+				 {.fd = fd, .events = POLLIN}};
+	bool open = connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+
+	if (open)
+		bad_send_text(connection, "HTTP/1.1 200 Connection established\r\n\r\n");
+	while (open && !connection->server->stopping) {
+		if (poll(ends, 2, 20) <= 0)
+			continue;
+		for (int i = 0; i < 2 && open; i++)
+			if (ends[i].revents)
+				open = carry(ends[i].fd, ends[1 - i].fd);
+	}
+	bad_close(connection, false);
+}
+
 static const char *status_words(int status)
 {
 	return status == 200 ? "OK" : status == 206 ? "Partial Content" : "Something";

@@ -57,5 +57,7 @@ void bad_send(struct bad_connection *connection, const void *data, size_t size);
 void bad_send_text(struct bad_connection *connection, const char *text);
 /* Sends nothing for a while, or until the server stops or the client goes away. */
 void bad_stall(struct bad_connection *connection, unsigned int ms);
+/* Accepts a CONNECT: carries bytes between the client and @port of this machine until one ends. */
+void bad_tunnel(struct bad_connection *connection, unsigned int port);
 /* Ends the connection; with a reset if @reset. */
 void bad_close(struct bad_connection *connection, bool reset);
