@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/log.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "base/time.h"
@@ -39,6 +40,7 @@ struct http_slot {
 	struct attempt attempt;
 	struct http_lines headers;
 	int64_t started;
+	unsigned int number; /* of the try, from 1 */
 	bool used;
 	bool judged;
 };
@@ -266,7 +268,7 @@ static int run_start(struct http_run *run, struct http_slot *slot, struct error 
 	if (r < 0)
 		return r;
 	slot->used = true;
-	run->tries++;
+	slot->number = ++run->tries;
 	return 0;
 }
 
@@ -323,6 +325,43 @@ static uint64_t run_size(const struct http_run *run)
 									  : 0;
 }
 
+/* One line about a try that has ended. */
+static void slot_log(const struct http_run *run, const struct http_slot *slot)
+{
+	const struct attempt *attempt = &slot->attempt;
+	const struct http_request *request = run->request;
+	CLEANUP(freep) char *url = NULL;
+	int64_t took = time_monotonic() - slot->started;
+	const char *error =
+		attempt->outcome == ATTEMPT_CANCELLED ? "given up" : attempt->error.text;
+	char range[50] = "";
+
+	if (!log_enabled(LOG_DEBUG))
+		return;
+	url = url_redact(attempt->url, NULL);
+	if (request->ranged && request->length == UINT64_MAX)
+		snprintf(range, sizeof(range), "%" PRIu64 "-", request->offset);
+	else if (request->ranged)
+		snprintf(range, sizeof(range), "%" PRIu64 "-%" PRIu64, request->offset,
+			 request->offset + request->length - 1);
+	const struct log_field fields[] = {
+		{.name = "method", .text = request->method},
+		{.name = "url", .text = url ? url : ""},
+		{.name = "range", .text = range},
+		{.name = "status", .number = (uint64_t)attempt->status},
+		{.name = "bytes", .number = attempt->body.size},
+		{.name = "microseconds", .number = (uint64_t)took},
+		{.name = "attempt", .number = slot->number},
+		{.name = "error", .text = error},
+		{0},
+	};
+	log_fields(LOG_DEBUG, "request", fields,
+		   "%s %s%s%s: HTTP %d, %zu bytes in %.1f ms, attempt %u%s%s", request->method,
+		   url ? url : "", range[0] ? " bytes " : "", range, attempt->status,
+		   attempt->body.size, (double)took / 1000, slot->number, error[0] ? ": " : "",
+		   error);
+}
+
 /* The turn of a finished or given up try goes back. */
 static void slot_leave(struct http_run *run, struct http_slot *slot, enum lane_result result)
 {
@@ -345,6 +384,7 @@ static void run_cancel_rest(struct http_run *run, const struct attempt *but)
 		if (!slot->used || slot->judged || &slot->attempt == but)
 			continue;
 		attempt_cancel(&slot->attempt);
+		slot_log(run, slot);
 		/* As slow as this at least; leaving it out would make the measure ever smaller. */
 		slot_measure(run, slot);
 		slot_leave(run, slot, LANE_BAD);
@@ -738,6 +778,8 @@ static int run_round(struct http_run *run, enum http_step *ret_step, struct http
 	slot = run_watch(run);
 	if (!slot)
 		return run_fail(run, err);
+	/* Before the judgement, which may change the URL. */
+	slot_log(run, slot);
 	*ret_step = run_judge(run, &slot->attempt);
 	if (*ret_step == STEP_DONE)
 		slot_measure(run, slot);

@@ -15,6 +15,8 @@
  * Hosts whose addresses are not public are refused unless allowed.  Behind a proxy the name is
  * resolved here as well, and refused if it cannot be: the proxy would connect to anything.
  *
+ * Each try is one line of the log at the debug level ("request"), without secrets.
+ *
  * Threads: any may call; a site is shared, a request belongs to one call.
  */
 

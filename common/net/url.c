@@ -166,14 +166,17 @@ int url_escape_illegal(struct slice text, struct buf *out, struct error *err)
 /* Names whose values may open something: better one hidden too many. */
 static bool url_member_is_secret(const char *name, size_t size)
 {
-	static const char *const marks[] = {"sig",  "token", "key",  "secret",
-					    "pass", "cred",  "auth", "code"};
+	static const char *const marks[] = {"sig",  "token", "key",  "secret", "pass",	 "cred",
+					    "auth", "code",  "hmac", "jwt",    "policy", "session"};
 	char lower[64];
 	size_t n = size < sizeof(lower) - 1 ? size : sizeof(lower) - 1;
 
 	for (size_t i = 0; i < n; i++)
 		lower[i] = (char)tolower((unsigned char)name[i]);
 	lower[n] = '\0';
+	/* Who knows what an escaped name means to the server. */
+	if (strchr(lower, '%'))
+		return true;
 	for (size_t i = 0; i < ARRAY_LEN(marks); i++)
 		if (strstr(lower, marks[i]))
 			return true;

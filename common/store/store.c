@@ -5,6 +5,7 @@
 
 #include "base/pool.h"
 #include "base/text.h"
+#include "net/url.h"
 #include "store/drivers.h"
 
 enum { STORE_REMOVALS_AT_ONCE = 16 };
@@ -99,10 +100,16 @@ static int store_failed(struct store *store, const char *verb, const char *key, 
 {
 	const char *url = store->url;
 	const char *slash = url[0] && !text_ends(url, "/") && key[0] ? "/" : "";
+	CLEANUP(freep) char *name = NULL;
+	CLEANUP(freep) char *shown = NULL;
 
 	if (store->ops->wrapper)
 		return err ? err->kind : ERR_NETWORK;
-	return error_prefix(err, "cannot %s '%s%s%s'", verb, url, slash, key);
+	name = text_printf(NULL, "%s%s%s", url, slash, key);
+	/* The key may be a path with a signed query. */
+	if (name && text_starts(url, "http"))
+		shown = url_redact(name, NULL);
+	return error_prefix(err, "cannot %s '%s'", verb, shown ? shown : name ? name : url);
 }
 
 static int store_refuse_write(struct store *store, struct error *err)

@@ -71,7 +71,8 @@ static void script(void *argument, struct bad_connection *connection,
 
 	load(served->control, &word);
 	fault = buf_text(&word, NULL);
-	snprintf(path, sizeof(path), "%s%.3000s", served->folder, request->target);
+	snprintf(path, sizeof(path), "%s%.*s", served->folder, (int)strcspn(request->target, "?"),
+		 request->target);
 	if (!fault || strstr(request->target, "..") || load(path, &object) < 0 ||
 	    strncmp(fault, "404", 3) == 0)
 		bad_reply_text(connection, 404, "", "not here");

@@ -80,6 +80,9 @@ static struct redact_case {
 	{"S3 signature", "https://h/a?X-Amz-Credential=c&X-Amz-Signature=s&X-Amz-Date=d",
 	 "https://h/a?X-Amz-Credential=***&X-Amz-Signature=***&X-Amz-Date=d"},
 	{"Azure signature", "https://h/a?sv=1&sig=abc", "https://h/a?sv=1&sig=***"},
+	{"escaped name", "https://h/a?s%69g=abc&sv=1", "https://h/a?s%69g=***&sv=1"},
+	{"CloudFront", "https://h/a?Policy=p&Signature=s&Key-Pair-Id=k",
+	 "https://h/a?Policy=***&Signature=***&Key-Pair-Id=***"},
 };
 
 static void test_redact(void **state)
