@@ -2,6 +2,8 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +21,9 @@
 static enum log_level most_shown = LOG_WARNING;
 static enum log_format line_format = LOG_TEXT;
 static void (*clear_terminal)(void);
+static bool never_waits;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t lost; /* lines since one was written; under the lock */
 
 void log_setup(enum log_level most, enum log_format format)
 {
@@ -32,6 +36,11 @@ void log_before(void (*clear)(void))
 	pthread_mutex_lock(&lock);
 	clear_terminal = clear;
 	pthread_mutex_unlock(&lock);
+}
+
+void log_never_wait(void)
+{
+	never_waits = true;
 }
 
 bool log_enabled(enum log_level level)
@@ -95,20 +104,68 @@ static int print_json(struct buf *line, enum log_level level, const char *event,
 	return r < 0 ? r : buf_append_text(line, "}\n", NULL);
 }
 
+/* Does standard error take PIPE_BUF bytes now? */
+static bool is_writable(void)
+{
+	struct pollfd error = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	return poll(&error, 1, 0) == 1 && (error.revents & POLLOUT);
+}
+
+/* False if all or some of it is lost.  Under the lock. */
+static bool write_now(struct slice line)
+{
+	while (line.size > 0) {
+		size_t size = never_waits && line.size > PIPE_BUF ? PIPE_BUF : line.size;
+		ssize_t n;
+
+		if (never_waits && !is_writable())
+			return false;
+		n = write(STDERR_FILENO, line.data, size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		line = slice_sub(line, (size_t)n, SIZE_MAX);
+	}
+	return true;
+}
+
+/* Without memory the message alone has to do. */
+static struct slice make_line(struct buf *line, enum log_level level, const char *event,
+			      const struct log_field *fields, char *message)
+{
+	int r;
+
+	if (line_format == LOG_TEXT)
+		r = print_text(line, level, message);
+	else
+		r = print_json(line, level, event, message, fields);
+	return r < 0 ? slice_text(message) : buf_slice(line);
+}
+
+/* Makes up for lines that were lost, if it can.  Under the lock. */
+static void tell_lost(void)
+{
+	CLEANUP(buf_done) struct buf line = BUF_INIT(LINE_MAX_BYTES);
+	char message[MESSAGE_MAX];
+
+	snprintf(message, sizeof(message),
+		 "%llu lines were lost, as standard error did not take them",
+		 (unsigned long long)lost);
+	if (write_now(make_line(&line, LOG_WARNING, "log", NULL, message)))
+		lost = 0;
+}
+
 static void write_line(struct slice line)
 {
 	pthread_mutex_lock(&lock);
 	if (clear_terminal)
 		clear_terminal();
-	while (line.size > 0) {
-		ssize_t n = write(STDERR_FILENO, line.data, line.size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		line = slice_sub(line, (size_t)n, SIZE_MAX);
-	}
+	if (lost)
+		tell_lost();
+	if (lost || !write_now(line))
+		lost++;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -118,15 +175,9 @@ static void log_line(enum log_level level, const char *event, const struct log_f
 	CLEANUP(buf_done) struct buf line = BUF_INIT(LINE_MAX_BYTES);
 	int saved = errno;
 	char message[MESSAGE_MAX];
-	int r;
 
 	vsnprintf(message, sizeof(message), format, args);
-	if (line_format == LOG_TEXT)
-		r = print_text(&line, level, message);
-	else
-		r = print_json(&line, level, event, message, fields);
-	/* Without memory the message alone has to do. */
-	write_line(r < 0 ? slice_text(message) : buf_slice(&line));
+	write_line(make_line(&line, level, event, fields, message));
 	errno = saved;
 }
 

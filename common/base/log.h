@@ -28,6 +28,12 @@ struct log_field {
 void log_setup(enum log_level most, enum log_format format);
 /* Calls @clear, unless NULL, before each line is written: what else stands on the terminal goes. */
 void log_before(void (*clear)(void));
+/*
+ * From now on nobody waits for standard error, as for a pipe that is not read: a line that it does
+ * not take at once is lost, and counted; the next one that it takes follows a line with the count.
+ * Call before threads start.
+ */
+void log_never_wait(void);
 bool log_enabled(enum log_level level);
 bool log_is_json(void);
 /* @event names the kind of event ("commit", "mount"); the rest is the sentence. */

@@ -2,6 +2,9 @@
 #include "test.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -151,6 +154,41 @@ static void test_the_terminal_is_cleared_first(void **state)
 	assert_string_equal(text, "<clear>error: an error in 'a?b?[1m'\n");
 }
 
+/* A pipe that nobody reads: nobody waits, and what was lost is counted. */
+static void test_never_waits(void **state)
+{
+	CLEANUP(closep) int saved = dup(STDERR_FILENO);
+	char text[70000];
+	unsigned int n = 0, lost = 0;
+	const char *told;
+	ssize_t size;
+	int ends[2];
+
+	(void)state;
+	log_setup(LOG_WARNING, LOG_TEXT);
+	log_never_wait();
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_true(dup2(ends[1], STDERR_FILENO) >= 0);
+	for (int i = 0; i < 2000; i++)
+		log_event(LOG_WARNING, "w", "%0100d", i);
+	size = read(ends[0], text, sizeof(text) - 1);
+	log_event(LOG_WARNING, "w", "again");
+	assert_true(dup2(saved, STDERR_FILENO) >= 0);
+	assert_true(size > 0);
+	for (ssize_t i = 0; i < size; i++)
+		n += text[i] == '\n';
+	size = read(ends[0], text, sizeof(text) - 1);
+	assert_true(size > 0);
+	text[size] = '\0';
+	told = strstr(text, "warning: ");
+	assert_non_null(told);
+	assert_int_equal(sscanf(told, "warning: %u lines were lost", &lost), 1);
+	assert_int_equal(n + lost, 2000);
+	assert_non_null(strstr(told, "\nwarning: again\n"));
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +197,7 @@ int main(void)
 		cmocka_unit_test(test_a_long_message_is_cut),
 		cmocka_unit_test(test_lines_are_whole),
 		cmocka_unit_test(test_the_terminal_is_cleared_first),
+		cmocka_unit_test(test_never_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
