@@ -221,26 +221,33 @@ static bool failure_repeats(const struct fs *fs, const char *path, const struct 
 	       strcmp(last->text, err->text) == 0;
 }
 
-void fs_failed(struct fs *fs, const struct target *target, const struct error *err)
+/* Keeps a failure for .refmt/errors; false if it is the last one again. */
+static bool failure_keep(struct fs *fs, const char *path, const struct error *err)
 {
 	struct fs_failure *failure;
-	char *path = target_path(target);
 
-	atomic_fetch_add(&fs->errors, 1);
-	pthread_mutex_lock(&fs->mutex);
-	if (failure_repeats(fs, path, err)) {
-		pthread_mutex_unlock(&fs->mutex);
-		free(path);
-		return;
-	}
-	log_event(LOG_WARNING, "read", "%s: %s", path ? path : "?", err->text);
+	if (failure_repeats(fs, path, err))
+		return false;
 	failure = &fs->failures[fs->n_failures++ % FS_ERRORS_KEPT];
 	free(failure->path);
-	failure->path = path;
+	failure->path = path ? strdup(path) : NULL;
 	failure->time = time_now();
 	failure->errnum = error_errno(err->kind);
 	memcpy(failure->text, err->text, sizeof(failure->text));
+	return true;
+}
+
+void fs_failed(struct fs *fs, const struct target *target, const struct error *err)
+{
+	CLEANUP(freep) char *path = target_path(target);
+	bool is_new;
+
+	atomic_fetch_add(&fs->errors, 1);
+	pthread_mutex_lock(&fs->mutex);
+	is_new = failure_keep(fs, path, err);
 	pthread_mutex_unlock(&fs->mutex);
+	if (is_new)
+		log_event(LOG_WARNING, "read", "%s: %s", path ? path : "?", err->text);
 }
 
 void fs_failures(struct fs *fs, void (*each)(void *argument, const struct fs_failure *failure),

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/time.h"
 #include "cli/main.h"
 #include "cli/signals.h"
@@ -201,6 +203,9 @@ static int mount_run(struct cli *cli, const void *options, struct error *err)
 	int ready = -1;
 	int r;
 
+	/* Whoever reads standard error may stop, or be gone: a mount goes on. */
+	log_never_wait();
+	signal(SIGPIPE, SIG_IGN);
 	r = mount_check(mount, err);
 	if (r == 0)
 		r = mount_prepare(mount->mountpoint, &path, err);
@@ -209,7 +214,7 @@ static int mount_run(struct cli *cli, const void *options, struct error *err)
 	if (r == 0 && !mount->foreground)
 		r = mount_background(path, PROGRAM, &ready, err);
 	if (r == 0)
-		r = supervise(PROGRAM, path, ready, &mounting.supervisor, err);
+		r = supervise(path, ready, &mounting.supervisor, err);
 	tame_malloc();
 	if (r == 0)
 		r = open_and_serve(cli, mount, &mounting, &ready, err);

@@ -18,11 +18,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 
 enum { SAY_MOUNTED = 'm', SAY_READY = 'r' };
 
 struct watch {
-	const char *program, *mountpoint;
+	const char *mountpoint;
 	pid_t child;
 	int said, signals; /* what the child says; signalfd */
 	char device[32];   /* of the mount; empty before it was made */
@@ -141,11 +142,12 @@ static void unmount(const struct watch *watch)
 {
 	if (!still_mounted(watch) || mount_remove(watch->mountpoint, false))
 		return;
-	fprintf(stderr,
-		"%s: '%s' is busy; it is detached and goes when the last process has left it\n",
-		watch->program, watch->mountpoint);
-	if (!mount_remove(watch->mountpoint, true))
-		fprintf(stderr, "%s: cannot unmount '%s'\n", watch->program, watch->mountpoint);
+	if (mount_remove(watch->mountpoint, true))
+		log_event(LOG_WARNING, "mount",
+			  "'%s' is busy; it is detached and goes when the last process has left it",
+			  watch->mountpoint);
+	else
+		log_event(LOG_ERROR, "mount", "cannot unmount '%s'", watch->mountpoint);
 }
 
 /* What the child has said by now; false once it cannot say more. */
@@ -212,8 +214,8 @@ static _Noreturn void stay_behind(struct watch *watch)
 		unmount(watch);
 		_exit(WEXITSTATUS(status));
 	}
-	fprintf(stderr, "%s: ended by signal %d; the dead mount on '%s' stays\n", watch->program,
-		WTERMSIG(status), watch->mountpoint);
+	log_event(LOG_ERROR, "mount", "ended by signal %d; the dead mount on '%s' stays",
+		  WTERMSIG(status), watch->mountpoint);
 	_exit(128 + WTERMSIG(status));
 }
 
@@ -234,10 +236,10 @@ static void follow_parent(pid_t parent)
 		_exit(1);
 }
 
-int supervise(const char *program, const char *mountpoint, int ready,
-	      struct supervisor *ret_supervisor, struct error *err)
+int supervise(const char *mountpoint, int ready, struct supervisor *ret_supervisor,
+	      struct error *err)
 {
-	struct watch watch = {.program = program, .mountpoint = mountpoint};
+	struct watch watch = {.mountpoint = mountpoint};
 	sigset_t signals, before;
 	pid_t self = getpid();
 	int ends[2];

@@ -26,8 +26,8 @@ struct supervisor {
  * Goes on in the child; the parent never returns.  @mountpoint as the mount table spells it.
  * @ready: a descriptor that only the daemon keeps, -1 for none.
  */
-int supervise(const char *program, const char *mountpoint, int ready,
-	      struct supervisor *ret_supervisor, struct error *err);
+int supervise(const char *mountpoint, int ready, struct supervisor *ret_supervisor,
+	      struct error *err);
 /* The mount was made: from now on it is unmounted when the daemon ends in order. */
 void supervisor_mounted(const struct supervisor *supervisor);
 /* The root can be listed: tells the service manager. */
