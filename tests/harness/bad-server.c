@@ -220,29 +220,32 @@ void bad_reply_text(struct bad_connection *connection, int status, const char *h
 	bad_reply(connection, status, headers, slice_text(body));
 }
 
-void bad_serve(struct bad_connection *connection, const struct bad_request *request,
-	       struct slice object)
+void bad_serve_tagged(struct bad_connection *connection, const struct bad_request *request,
+		      struct slice object, const char *tag)
 {
 	uint64_t first, last;
-	char headers[300];
+	char headers[300], range[100] = "";
+	bool ranged = bad_range(request, &first, &last);
 
-	if (!bad_range(request, &first, &last)) {
-		bad_reply(connection, 200,
-			  "ETag: \"e\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
-			  object);
-		return;
-	}
-	if (first >= object.size) {
+	if (ranged && first >= object.size) {
 		bad_reply_text(connection, 416, "", "");
 		return;
 	}
-	if (last >= object.size)
+	if (ranged && last >= object.size)
 		last = object.size - 1;
+	if (ranged)
+		snprintf(range, sizeof(range), "Content-Range: bytes %llu-%llu/%zu\r\n",
+			 (unsigned long long)first, (unsigned long long)last, object.size);
 	snprintf(headers, sizeof(headers),
-		 "Content-Range: bytes %llu-%llu/%zu\r\nETag: \"e\"\r\n"
-		 "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
-		 (unsigned long long)first, (unsigned long long)last, object.size);
-	bad_reply(connection, 206, headers, slice_sub(object, first, last - first + 1));
+		 "%sETag: \"%s\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n", range, tag);
+	bad_reply(connection, ranged ? 206 : 200, headers,
+		  ranged ? slice_sub(object, first, last - first + 1) : object);
+}
+
+void bad_serve(struct bad_connection *connection, const struct bad_request *request,
+	       struct slice object)
+{
+	bad_serve_tagged(connection, request, object, "e");
 }
 
 /* --- requests --- */

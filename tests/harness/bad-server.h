@@ -52,6 +52,9 @@ void bad_reply_text(struct bad_connection *connection, int status, const char *h
 /* Answers a GET or HEAD of an object with these bytes, ranges and ETag as they should be. */
 void bad_serve(struct bad_connection *connection, const struct bad_request *request,
 	       struct slice object);
+/* The same with another ETag, which is "e" otherwise; @tag without quotes. */
+void bad_serve_tagged(struct bad_connection *connection, const struct bad_request *request,
+		      struct slice object, const char *tag);
 /* Sends bytes as they are. */
 void bad_send(struct bad_connection *connection, const void *data, size_t size);
 void bad_send_text(struct bad_connection *connection, const char *text);

@@ -8,7 +8,8 @@ import eccodes
 import numpy as np
 
 
-def make(packing, rows=31, columns=40, decimals=2, missing=False, scan=0, first_longitude=0):
+def make(packing, rows=31, columns=40, decimals=2, missing=False, scan=0, first_longitude=0,
+         base=280):
     """One edition 2 message on a regular grid that spans the globe."""
     handle = eccodes.codes_grib_new_from_samples("regular_ll_sfc_grib2")
     try:
@@ -23,7 +24,7 @@ def make(packing, rows=31, columns=40, decimals=2, missing=False, scan=0, first_
                 "scanningMode": scan}.items():
             eccodes.codes_set(handle, key, value)
         y, x = np.mgrid[0:rows, 0:columns]
-        values = 280 + 15 * np.sin(x / 5.0) * np.cos(y / 7.0) + 0.01 * x
+        values = base + 15 * np.sin(x / 5.0) * np.cos(y / 7.0) + 0.01 * x
         if missing:
             eccodes.codes_set(handle, "bitmapPresent", 1)
             values[(x + y) % 7 == 0] = 9999
