@@ -153,7 +153,8 @@ static int location_expand(const struct config_values *values, struct slice text
 /* Clouds and TLS, at addresses that the store checks to be public. */
 static bool is_public_scheme(const struct location *location)
 {
-	static const char *const schemes[] = {"s3", "gs", "gcs", "az", "abfs", "https", "tigris"};
+	static const char *const schemes[] = {"s3",    "gs",   "gcs",	"az",
+					      "azure", "abfs", "https", "tigris"};
 
 	for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
 		if (location_scheme_is(location, schemes[i]))
@@ -183,8 +184,9 @@ static int stores_open(struct sources *sources, const char *prefix, const char *
 		       struct error *err)
 {
 	CLEANUP(freep)
-	char *name = text_printf(err, "%s %s %s %s %s", prefix, mapped ? mapped : "",
+	char *name = text_printf(err, "%s %s %s %s %s %s", prefix, mapped ? mapped : "",
 				 options->endpoint_url ? options->endpoint_url : "",
+				 options->account ? options->account : "",
 				 options->anonymous ? "anonymous"
 				 : options->profile ? options->profile
 						    : "",
@@ -222,6 +224,39 @@ static void credential_options(const struct pair *pair, struct store_options *op
 	options->allow_private = pair != NULL;
 }
 
+/* Of the map that Google's and Azure's containers keep, the first of these that is there. */
+static const char *container_option(const struct container *container, const char *const *names)
+{
+	for (; *names; names++)
+		for (uint32_t i = 0; i < container->n_options; i++)
+			if (strcmp(container->options[i].name, *names) == 0)
+				return container->options[i].value;
+	return NULL;
+}
+
+/* Azure's names of containers say nothing about the account: the map has it, or the environment. */
+static int azure_options(const struct container *container, struct store_options *options,
+			 struct error *err)
+{
+	static const char *const accounts[] = {"account", "account_name",
+					       "azure_storage_account_name", NULL};
+	static const char *const endpoints[] = {"endpoint", "azure_endpoint",
+						"azure_storage_endpoint", NULL};
+
+	options->account = container_option(container, accounts);
+	options->endpoint_url = container_option(container, endpoints);
+	if (!options->account)
+		options->account = getenv("AZURE_STORAGE_ACCOUNT");
+	if (!options->account)
+		options->account = getenv("AZURE_STORAGE_ACCOUNT_NAME");
+	if (options->account)
+		return 0;
+	return error_set(
+		err, ERR_FORMAT,
+		"the container '%s' names no account, and AZURE_STORAGE_ACCOUNT is not set",
+		container->url_prefix);
+}
+
 static int container_store(struct sources *sources, const struct container *container,
 			   const struct pair *pair, struct store **ret_store, struct error *err)
 {
@@ -235,6 +270,8 @@ static int container_store(struct sources *sources, const struct container *cont
 	};
 
 	credential_options(pair, &options);
+	if (container->kind == CONTAINER_AZURE && azure_options(container, &options, err) < 0)
+		return ERR_FORMAT;
 	return stores_open(sources, container->url_prefix, NULL, &options, ret_store, err);
 }
 

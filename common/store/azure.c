@@ -656,8 +656,10 @@ static char *az_default_account(const struct store_options *options)
 	return options->no_environment ? NULL : azure_connection_member("AccountName");
 }
 
-/* "account/container/prefix", or "container/prefix" where an account is known that is not the
- * first. */
+/*
+ * "container/prefix" where the options name the account; else "account/container/prefix", or
+ * "container/prefix" where the environment knows an account that is not the first.
+ */
 static int az_split(struct store_az *self, const char *url, const struct store_options *options,
 		    struct error *err)
 {
@@ -665,7 +667,7 @@ static int az_split(struct store_az *self, const char *url, const struct store_o
 	CLEANUP(freep) char *known = az_default_account(options);
 	size_t size = strcspn(at, "/");
 
-	if (known && (strlen(known) != size || strncmp(at, known, size) != 0)) {
+	if (known && (options->account || strlen(known) != size || strncmp(at, known, size) != 0)) {
 		self->account = TAKE(known);
 	} else {
 		self->account = slice_dup(slice_of(at, size), err);

@@ -139,7 +139,7 @@ struct store {
 struct store_options {
 	const char *endpoint_url; /* for s3, gs, az: other than the provider's */
 	const char *region;
-	const char *account; /* az: of URLs without one */
+	const char *account; /* az: then URLs begin with the container */
 	const char *profile; /* of the shared AWS configuration */
 	bool anonymous;	     /* send no credentials and look for none */
 	bool path_style;     /* s3: bucket in the path, not in the host name */

@@ -105,6 +105,37 @@ def read_mounted(indexes, want):
             subprocess.run(["fusermount3", "-u", folder], check=True)
 
 
+def follow_azure_container():
+    """A reference into a container, whose account only the configuration (or environment) names."""
+    url, endpoint = URL + "-virtual", os.environ["AZURE_STORAGE_ENDPOINT"]
+    environment = {k: v for k, v in os.environ.items() if k != "AZURE_STORAGE_ACCOUNT"}
+    for where, account in (("map", {"account": "devstoreaccount1"}), ("environment", {})):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            store = {"azure": {**account, "endpoint": endpoint}}
+            record = {"name": None, "url_prefix": "az://bucket/sources/", "store": store}
+            json.dump({"virtual_chunk_containers": {"az://bucket/sources/": record}}, file)
+            file.flush()
+            refmt("repo", "init", f"{url}-{where}", "--config", file.name)
+        group = {"zarr_format": 3, "node_type": "group", "attributes": {}}
+        location = "az://bucket/sources/a b%20c"
+        reference = {"index": [0], "location": location, "offset": 4, "length": 8}
+        operations = [
+            {"op": "put", "key": "zarr.json", "json": group},
+            {"op": "put", "key": "a/zarr.json", "json": array(1)},
+            {"op": "set_refs", "array": "/a", "refs": [reference]},
+        ]
+        text = "".join(json.dumps(o) + "\n" for o in operations)
+        refmt("repo", "apply", f"{url}-{where}", "-m", "a reference", text=text)
+        refmt("store", "put", "az://devstoreaccount1/bucket/sources/a b%20c", text="0123456789abcdef")
+        cat = [REFMT, "repo", "cat", f"{url}-{where}", "a/c/0"]
+        refused = subprocess.run(cat, capture_output=True, text=True)
+        expect("without permission", (refused.returncode, refused.stdout), (1, ""))
+        allowed = cat + ["--allow", "az://bucket/sources/=env"]
+        env = environment if where == "map" else os.environ
+        got = subprocess.run(allowed, capture_output=True, text=True, env=env)
+        expect(f"virtual chunk, account from the {where}: {got.stderr}", got.stdout, "456789ab")
+
+
 def main():
     kind = sys.argv[1]
     total = COMMITS + RACERS * RACE
@@ -130,6 +161,8 @@ def main():
     read_mounted((0, COMMITS, total - 1), want)
     with tempfile.TemporaryDirectory() as folder:
         expect("icechunk", read_with_icechunk(kind, folder), want)
+    if kind == "azure":
+        follow_azure_container()
 
 
 main()
