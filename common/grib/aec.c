@@ -294,7 +294,10 @@ bool grib_aec_init(struct grib_aec *aec, struct slice data, unsigned int width, 
 	};
 	if (restricted && width <= 4)
 		aec->id_bits = width <= 2 ? 1 : 2;
-	/* The restricted set is for no more than 4 bits; padding is no part of FM 92. */
+	/*
+	 * The restricted set is for no more than 4 bits.  Padding is no part of FM 92, and libaec
+	 * (1.0.6) reads a fifth of what it writes with it as other numbers.
+	 */
 	return !(restricted && width > 4 && width <= 8) && !(flags & GRIB_AEC_PAD);
 }
 
