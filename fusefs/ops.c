@@ -34,8 +34,12 @@ static int status_fill(struct fs *fs, struct status_entry *status,
 	}
 	if (r < 0)
 		return r;
-	*ret_entry =
-		(struct fuse_entry_param){.ino = slot_ino(slot, 0), .attr_timeout = FS_FOR_EVER};
+	/* A file's text is made anew for each lookup. */
+	*ret_entry = (struct fuse_entry_param){
+		.ino = slot_ino(slot, 0),
+		.attr_timeout = FS_FOR_EVER,
+		.entry_timeout = status->kind == STATUS_FOLDER ? FS_FOR_EVER : 0,
+	};
 	r = target_init(fs, ret_entry->ino, &target, err);
 	if (r == 0) {
 		double timeout;
