@@ -86,9 +86,24 @@ gone() {
 	! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null
 }
 
+# Is something mounted, alive or dead?
+is_mounted() {
+	grep -q " $mnt " /proc/self/mountinfo
+}
+
 unmount_it() {
 	pid=$(supervisor)
 	kill -TERM "$pid"
 	until_true "gone $pid" 100
-	! mountpoint -q "$mnt" || fail "still mounted"
+	! is_mounted || fail "still mounted"
+}
+
+# Ends the mount, and fails if that takes longer than it may.
+unmount_in_time() {
+	before=$(date +%s%N)
+	kill -TERM "$(supervisor)"
+	until_true "! is_mounted" 100
+	after=$(date +%s%N)
+	[ $(((after - before) / 1000000)) -lt "${UNMOUNT_LIMIT_MS:-2000}" ] ||
+		fail "unmounting took $(((after - before) / 1000000)) ms"
 }
