@@ -14,8 +14,7 @@
 /* One struct in two headers: the public one includes nothing of ours. */
 _Static_assert(sizeof(struct refmt_error) == sizeof(struct error), "same layout");
 _Static_assert(offsetof(struct refmt_error, text) == offsetof(struct error, text), "same layout");
-_Static_assert(REFMT_ERR_ARGUMENT == (int)ERR_ARGUMENT &&
-		       REFMT_ERR_TEMPORARY == (int)ERR_LAST,
+_Static_assert(REFMT_ERR_ARGUMENT == (int)ERR_ARGUMENT && REFMT_ERR_TEMPORARY == (int)ERR_LAST,
 	       "same kinds");
 
 /* What is made for a node when it is first asked for. */
