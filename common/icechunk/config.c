@@ -262,12 +262,14 @@ static int parse_field(struct config *config, const struct field *field, struct 
 	return r < 0 ? error_prefix(err, "%s", field->path[i - 1]) : 0;
 }
 
-static int check_algorithm(const struct config *config, struct error *err)
+static int parse_compression(struct config *config, struct error *err)
 {
-	struct json compression, algorithm;
+	struct json compression, level, algorithm;
 
-	if (config_get(&config->root, "compression", &compression) != 0 ||
-	    config_get(&compression, "algorithm", &algorithm) != 0)
+	if (config_get(&config->root, "compression", &compression) != 0)
+		return 0;
+	config->values.compression_level_is_set = config_get(&compression, "level", &level) == 0;
+	if (config_get(&compression, "algorithm", &algorithm) != 0)
 		return 0;
 	if (json_is_text(&algorithm, "zstd"))
 		return 0;
@@ -308,7 +310,7 @@ static int parse_record(struct config *config, struct error *err)
 		if (r < 0)
 			return r;
 	}
-	r = check_algorithm(config, err);
+	r = parse_compression(config, err);
 	if (r == 0)
 		r = config_parse_containers(config, err);
 	return r < 0 ? r : parse_manifest(config, err);

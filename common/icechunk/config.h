@@ -69,6 +69,7 @@ struct config_values {
 	uint32_t inline_chunk_threshold; /* bytes; chunks up to it are stored inline */
 	uint32_t get_partial_values_concurrency;
 	int compression_level;
+	bool compression_level_is_set; /* or the default */
 	uint32_t max_concurrent_requests;
 	uint64_t cache_snapshot_nodes, cache_chunk_refs, cache_transaction_changes;
 	uint64_t cache_bytes_attributes, cache_bytes_chunks;

@@ -17,8 +17,7 @@
 struct interned_text {
 	struct slice text;
 	uint32_t hash;
-	uint32_t place;	     /* for the user: where the text was written */
-	struct slice stored; /* for the user: the text as it is to be written, lent */
+	uint32_t place; /* for the user: where the text was written */
 };
 
 DEFINE_VEC(interned_texts, struct interned_text);

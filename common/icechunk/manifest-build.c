@@ -23,6 +23,7 @@
 #define SHORT_SAMPLE 8	      /* of too many shorter ones no dictionary can be trained */
 #define OUTGROWN 4	      /* a dictionary serves up to so many times the references */
 #define APPARENT_MAX FLAT_MAX /* bytes that the public library's verifier visits */
+#define COPIED (1U << 31)     /* flag in the number of a location; there are never so many */
 
 /* Tables of the body.  Offsets within a table are the same for all kinds. */
 enum {
@@ -96,6 +97,7 @@ struct manifest_builder {
 	struct built_arrays arrays;
 	struct buf front, slots, body;
 	struct intern locations, etags;
+	struct intern copied; /* locations as the adopted manifest has them stored */
 
 	/* The array begun last */
 	struct box box;
@@ -104,11 +106,12 @@ struct manifest_builder {
 
 	uint64_t n_refs, n_virtual;
 	uint64_t apparent; /* bytes that a verifier visits */
-	uint32_t *samples; /* numbers of locations */
+	uint32_t *samples; /* numbers of locations; COPIED is a flag */
 	uint32_t n_samples;
 	uint64_t random;
 	struct buf dictionary;
 	const struct manifest *adopted; /* NULL if there is none */
+	bool keeps_dictionary;		/* of the adopted manifest */
 	bool ended;
 };
 
@@ -124,7 +127,7 @@ int manifest_builder_new(const struct id12 *id, const struct manifest_options *o
 	b->options = *options;
 	b->front = b->slots = b->body = BUF_INIT(FLAT_MAX);
 	b->dictionary = BUF_INIT(UINT32_MAX);
-	b->locations = b->etags = INTERN_INIT;
+	b->locations = b->etags = b->copied = INTERN_INIT;
 	/* Any seed does; a fixed one makes equal references give equal files. */
 	b->random = UINT64_C(0x9e3779b97f4a7c15);
 	b->samples = calloc(options->max_samples ? options->max_samples : 1, sizeof(*b->samples));
@@ -148,6 +151,7 @@ struct manifest_builder *manifest_builder_free(struct manifest_builder *b)
 	buf_done(&b->dictionary);
 	intern_done(&b->locations);
 	intern_done(&b->etags);
+	intern_done(&b->copied);
 	box_done(&b->box);
 	coordinates_done(&b->before);
 	free(b->samples);
@@ -155,18 +159,19 @@ struct manifest_builder *manifest_builder_free(struct manifest_builder *b)
 	return NULL;
 }
 
-void manifest_builder_adopt(struct manifest_builder *b, const struct manifest *manifest)
+bool manifest_builder_adopt(struct manifest_builder *b, const struct manifest *manifest)
 {
 	struct slice bytes = manifest_dictionary(manifest);
 	ZSTD_CDict *dictionary;
 
 	if (bytes.size == 0 || bytes.size > b->options.max_dictionary)
-		return;
+		return false;
 	/* What decompresses may be unfit to compress with. */
 	dictionary = ZSTD_createCDict(bytes.data, bytes.size, b->options.location_level);
 	if (dictionary)
 		b->adopted = manifest;
 	ZSTD_freeCDict(dictionary);
+	return b->adopted != NULL;
 }
 
 /* The vector of slots begins with its count. */
@@ -232,8 +237,25 @@ static int check_place(const struct chunk_ref *ref, struct error *err)
 	return 0;
 }
 
-static int check_texts(const struct chunk_ref *ref, struct error *err)
+static bool holds(struct slice bytes, struct slice part)
 {
+	uintptr_t at = (uintptr_t)part.data, begin = (uintptr_t)bytes.data;
+
+	return at >= begin && at - begin <= bytes.size && part.size <= bytes.size - (at - begin);
+}
+
+/* Is the location one that can be copied as it is stored? */
+static bool is_stored(const struct manifest_builder *b, const struct chunk_ref *ref)
+{
+	return b->adopted && !ref->location.data && ref->stored.size > 0 &&
+	       holds(manifest_bytes(b->adopted), ref->stored);
+}
+
+static int check_texts(const struct manifest_builder *b, const struct chunk_ref *ref,
+		       struct error *err)
+{
+	if (is_stored(b, ref))
+		return 0;
 	if (ref->location.size == 0 || ref->location.size >= FLAT_MAX)
 		return error_set(err, ERR_ARGUMENT, "location of %zu bytes", ref->location.size);
 	return 0;
@@ -256,7 +278,7 @@ static int check_ref(const struct manifest_builder *b, const struct chunk_ref *r
 		return check_place(ref, err);
 	case CHUNK_VIRTUAL:
 		r = check_place(ref, err);
-		return r < 0 ? r : check_texts(ref, err);
+		return r < 0 ? r : check_texts(b, ref, err);
 	default:
 		return error_set(err, ERR_ARGUMENT, "reference of no kind");
 	}
@@ -319,25 +341,17 @@ static enum table_kind virtual_kind(const struct chunk_ref *ref)
 	return ref->last_modified ? TABLE_PLAIN_MODIFIED : TABLE_PLAIN;
 }
 
-static bool holds(struct slice bytes, struct slice part)
+/* Number of the reference's location. */
+static int put_location_number(struct manifest_builder *b, const struct chunk_ref *ref,
+			       uint32_t *ret_number, struct error *err)
 {
-	uintptr_t at = (uintptr_t)part.data, begin = (uintptr_t)bytes.data;
+	int r;
 
-	return at >= begin && at - begin <= bytes.size && part.size <= bytes.size - (at - begin);
-}
-
-/*
- * Keeps how the adopted manifest stores a location, if readers take it so and it is no longer than
- * what compressing it would give.
- */
-static void keep_stored(struct manifest_builder *b, const struct chunk_ref *ref, uint32_t location)
-{
-	struct interned_text *text = &b->locations.texts.items[location];
-
-	if (!text->stored.data && ref->location.size <= LOCATION_MAX &&
-	    ref->stored.size <= ZSTD_COMPRESSBOUND(ref->location.size) &&
-	    holds(manifest_bytes(b->adopted), ref->stored))
-		text->stored = ref->stored;
+	if (!is_stored(b, ref))
+		return intern_checked(&b->locations, ref->location, ret_number, err);
+	r = intern_text(&b->copied, ref->stored, ret_number, err);
+	*ret_number |= COPIED;
+	return r;
 }
 
 /* Fields of a native or virtual reference; numbers of texts stand where their offsets will. */
@@ -353,13 +367,11 @@ static int put_place(struct manifest_builder *b, uint8_t *table, enum table_kind
 		memcpy(table + AT_CHUNK_ID, ref->chunk_id.bytes, sizeof(ref->chunk_id.bytes));
 		return 0;
 	}
-	r = intern_checked(&b->locations, ref->location, &location, err);
+	r = put_location_number(b, ref, &location, err);
 	if (r == 0 && kind == TABLE_PLAIN_ETAG)
 		r = intern_checked(&b->etags, ref->etag, &etag, err);
 	if (r < 0)
 		return r;
-	if (b->adopted && ref->stored.data)
-		keep_stored(b, ref, location);
 	put32(table + AT_LOCATION, location);
 	if (kind != TABLE_PLAIN)
 		put32(table + AT_CHECK, etag);
@@ -410,12 +422,12 @@ static int too_large(const struct manifest_builder *b, struct error *err)
 static int reserve(struct manifest_builder *b, const struct chunk_ref *ref, uint64_t size,
 		   struct error *err)
 {
-	uint64_t texts = b->locations.arena.total + b->etags.arena.total;
+	uint64_t texts = b->locations.arena.total + b->etags.arena.total + b->copied.arena.total;
 	uint64_t total = b->body.size + b->slots.size + texts + size + UINT16_MAX;
 	int r;
 
 	if (ref->kind == CHUNK_VIRTUAL)
-		total += ref->location.size + ref->etag.size;
+		total += ref->location.size + ref->stored.size + ref->etag.size;
 	if (total >= FLAT_MAX || b->apparent + apparent_bytes(ref) >= APPARENT_MAX)
 		return too_large(b, err);
 	r = buf_reserve(&b->body, size, err);
@@ -482,12 +494,24 @@ size_t manifest_builder_memory(const struct manifest_builder *b)
 {
 	return sizeof(*b) + b->front.capacity + b->slots.capacity + b->body.capacity +
 	       b->dictionary.capacity + intern_memory(&b->locations) + intern_memory(&b->etags) +
-	       b->options.max_samples * sizeof(*b->samples);
+	       intern_memory(&b->copied) + b->options.max_samples * sizeof(*b->samples);
 }
 
 const struct extent *manifest_builder_extents(const struct manifest_builder *b)
 {
 	return b->box.items;
+}
+
+/* The text of location @number; it may lie in @scratch. */
+static int location_text(const struct manifest_builder *b, uint32_t number,
+			 uint8_t scratch[MANIFEST_SCRATCH], struct slice *ret_text,
+			 struct error *err)
+{
+	if (number & COPIED)
+		return manifest_decompress(b->adopted, b->copied.texts.items[number & ~COPIED].text,
+					   scratch, ret_text, err);
+	*ret_text = b->locations.texts.items[number].text;
+	return 0;
 }
 
 /* The samples one after the other, as often as it takes to have as much as a dictionary. */
@@ -499,8 +523,12 @@ static int gather_samples(const struct manifest_builder *b, struct buf *out, siz
 
 	while (times-- > 0) {
 		for (uint32_t i = 0; r == 0 && i < b->n_samples; i++) {
-			struct slice text = b->locations.texts.items[b->samples[i]].text;
+			uint8_t scratch[MANIFEST_SCRATCH];
+			struct slice text;
 
+			r = location_text(b, b->samples[i], scratch, &text, err);
+			if (r < 0)
+				return r;
 			sizes[n++] = text.size;
 			r = buf_append_slice(out, text, err);
 		}
@@ -517,7 +545,11 @@ static size_t sample_repeats(const struct manifest_builder *b)
 	size_t total = 0, n_short = 0;
 
 	for (uint32_t i = 0; i < b->n_samples; i++) {
-		size_t size = b->locations.texts.items[b->samples[i]].text.size;
+		uint32_t number = b->samples[i];
+		size_t size = number & COPIED
+				      ? manifest_stored_length(
+						b->copied.texts.items[number & ~COPIED].text)
+				      : b->locations.texts.items[number].text.size;
 
 		total += size;
 		n_short += size < SHORT_SAMPLE;
@@ -564,11 +596,9 @@ static bool wants_compression(const struct manifest_builder *b)
 /* The adopted dictionary, as long as it has seen a fair part of the locations, or a new one. */
 static int choose_dictionary(struct manifest_builder *b, struct error *err)
 {
-	if (!wants_compression(b))
-		b->adopted = NULL;
-	else if (b->adopted && b->n_virtual / OUTGROWN >= manifest_n_refs(b->adopted))
-		b->adopted = NULL;
-	if (b->adopted)
+	b->keeps_dictionary = b->adopted && wants_compression(b) &&
+			      b->n_virtual / OUTGROWN < manifest_n_refs(b->adopted);
+	if (b->keeps_dictionary)
 		return buf_append_slice(&b->dictionary, manifest_dictionary(b->adopted), err);
 	return wants_compression(b) ? train(b, err) : 0;
 }
@@ -605,27 +635,40 @@ static void compressor_done(struct compressor *c)
 }
 
 /* Writes a location, compressed if that works and readers can undo it. */
-static int put_location(struct manifest_builder *b, struct compressor *c,
-			struct interned_text *text, struct error *err)
+static int put_location(struct manifest_builder *b, struct compressor *c, struct slice text,
+			uint32_t *ret_place, struct error *err)
 {
 	uint8_t frame[ZSTD_COMPRESSBOUND(LOCATION_MAX)];
 	size_t n;
 	int r;
 
-	if (b->adopted && text->stored.data) {
-		r = put_text(b, text->stored, &text->place, err);
-		text->place |= PLACE_COMPRESSED;
+	if (!c->context || text.size > LOCATION_MAX)
+		return put_text(b, text, ret_place, err);
+	n = ZSTD_compress_usingCDict(c->context, frame, sizeof(frame), text.data, text.size,
+				     c->dictionary);
+	if (ZSTD_isError(n))
+		return put_text(b, text, ret_place, err);
+	r = put_text(b, slice_of(frame, n), ret_place, err);
+	*ret_place |= PLACE_COMPRESSED;
+	return r;
+}
+
+/* Writes a location that came as it was stored, as long as the dictionary is still the same. */
+static int put_copied(struct manifest_builder *b, struct compressor *c, uint32_t number,
+		      struct error *err)
+{
+	struct interned_text *copied = &b->copied.texts.items[number];
+	uint8_t scratch[MANIFEST_SCRATCH];
+	struct slice text;
+	int r;
+
+	if (b->keeps_dictionary && manifest_stored_length(copied->text) <= LOCATION_MAX) {
+		r = put_text(b, copied->text, &copied->place, err);
+		copied->place |= PLACE_COMPRESSED;
 		return r;
 	}
-	if (!c->context || text->text.size > LOCATION_MAX)
-		return put_text(b, text->text, &text->place, err);
-	n = ZSTD_compress_usingCDict(c->context, frame, sizeof(frame), text->text.data,
-				     text->text.size, c->dictionary);
-	if (ZSTD_isError(n))
-		return put_text(b, text->text, &text->place, err);
-	r = put_text(b, slice_of(frame, n), &text->place, err);
-	text->place |= PLACE_COMPRESSED;
-	return r;
+	r = location_text(b, number | COPIED, scratch, &text, err);
+	return r < 0 ? r : put_location(b, c, text, &copied->place, err);
 }
 
 static int put_locations(struct manifest_builder *b, struct error *err)
@@ -640,8 +683,11 @@ static int put_locations(struct manifest_builder *b, struct error *err)
 		if (!c.context || !c.dictionary)
 			return error_memory(err);
 	}
+	for (uint32_t i = 0; r == 0 && i < b->copied.texts.n; i++)
+		r = put_copied(b, &c, i, err);
 	for (size_t i = 0; r == 0 && i < b->locations.texts.n; i++)
-		r = put_location(b, &c, &b->locations.texts.items[i], err);
+		r = put_location(b, &c, b->locations.texts.items[i].text,
+				 &b->locations.texts.items[i].place, err);
 	for (size_t i = 0; r == 0 && i < b->etags.texts.n; i++)
 		r = put_text(b, b->etags.texts.items[i].text, &b->etags.texts.items[i].place, err);
 	return r;
@@ -650,7 +696,7 @@ static int put_locations(struct manifest_builder *b, struct error *err)
 /* Makes an offset of the number of a text in the field at @at; returns its place with the flag. */
 static uint32_t link_text(struct manifest_builder *b, const struct intern *intern, uint32_t at)
 {
-	uint32_t number = flat_u32(buf_slice(&b->body), at);
+	uint32_t number = flat_u32(buf_slice(&b->body), at) & ~COPIED;
 	uint32_t place = intern->texts.items[number].place;
 	uint32_t target = place & ~PLACE_COMPRESSED;
 
@@ -662,12 +708,15 @@ static uint32_t link_text(struct manifest_builder *b, const struct intern *inter
 static void link_ref(struct manifest_builder *b, uint32_t at)
 {
 	uint32_t kind = (at - flat_u32(buf_slice(&b->body), at)) / VTABLE_SIZE;
+	bool is_copied;
 
 	if (kind == TABLE_INLINE || kind == TABLE_NATIVE)
 		return;
 	if (kind == TABLE_PLAIN_ETAG)
 		link_text(b, &b->etags, at + AT_CHECK);
-	if (link_text(b, &b->locations, at + AT_LOCATION) & PLACE_COMPRESSED)
+	is_copied = flat_u32(buf_slice(&b->body), at + AT_LOCATION) & COPIED;
+	if (link_text(b, is_copied ? &b->copied : &b->locations, at + AT_LOCATION) &
+	    PLACE_COMPRESSED)
 		put32(b->body.data + at, at - vtable_at(kind + PLAIN_TO_COMPRESSED));
 }
 

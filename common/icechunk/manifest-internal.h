@@ -13,3 +13,10 @@
 struct slice manifest_dictionary(const struct manifest *manifest);
 /* All of the manifest, which lends the slices of its references. */
 struct slice manifest_bytes(const struct manifest *manifest);
+
+/* The text of a location that @manifest has stored as @stored.  ERR_FORMAT. */
+int manifest_decompress(const struct manifest *manifest, struct slice stored,
+			uint8_t scratch[MANIFEST_SCRATCH], struct slice *ret_text,
+			struct error *err);
+/* Its length, or 0 where that cannot be told without decompressing. */
+size_t manifest_stored_length(struct slice stored);

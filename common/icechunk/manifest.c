@@ -340,43 +340,54 @@ int index_compare(const uint32_t *a, const uint32_t *b, uint32_t n)
 	return 0;
 }
 
-static int decompress_location(const struct manifest *m, struct slice bytes, struct chunk_ref *ref,
-			       uint32_t i, struct error *err)
+int manifest_decompress(const struct manifest *m, struct slice stored,
+			uint8_t scratch[MANIFEST_SCRATCH], struct slice *ret_text,
+			struct error *err)
 {
 	ZSTD_DCtx *context;
 	size_t n;
 
 	if (!m->dictionary)
-		return broken_ref(m, i, err, "compressed location without dictionary");
+		return error_set(err, ERR_FORMAT, "compressed location without dictionary");
 	context = thread_context(err);
 	if (!context)
 		return ERR_MEMORY;
-	n = ZSTD_decompress_usingDDict(context, ref->scratch, sizeof(ref->scratch), bytes.data,
-				       bytes.size, m->dictionary);
+	n = ZSTD_decompress_usingDDict(context, scratch, MANIFEST_SCRATCH, stored.data, stored.size,
+				       m->dictionary);
 	if (ZSTD_isError(n))
-		return broken_ref(m, i, err, "cannot decompress its location: %s",
-				  ZSTD_getErrorName(n));
-	ref->location = slice_of(ref->scratch, n);
-	return 0;
+		return error_set(err, ERR_FORMAT, "cannot decompress its location: %s",
+				 ZSTD_getErrorName(n));
+	*ret_text = slice_of(scratch, n);
+	return text_is_utf8(*ret_text) ? 0 : error_set(err, ERR_FORMAT, "location is not UTF-8");
+}
+
+size_t manifest_stored_length(struct slice stored)
+{
+	unsigned long long n = ZSTD_getFrameContentSize(stored.data, stored.size);
+
+	return n <= MANIFEST_SCRATCH ? (size_t)n : 0;
 }
 
 static int fill_location(const struct manifest *m, struct slice compressed, struct chunk_ref *ref,
 			 struct manifest_iter *iter, uint32_t i, struct error *err)
 {
 	uint32_t at = (uint32_t)(compressed.data - m->flat.data);
+	struct error cause = ERROR_INIT;
 	int r;
 
+	if (iter && iter->_as_stored && manifest_stored_length(compressed) > 0)
+		return 0;
 	if (iter && iter->_location == at) {
 		ref->location = slice_of(ref->scratch, iter->_location_size);
 		return 0;
 	}
 	if (iter)
 		iter->_location = 0;
-	r = decompress_location(m, compressed, ref, i, err);
+	r = manifest_decompress(m, compressed, ref->scratch, &ref->location, &cause);
+	if (r == ERR_FORMAT)
+		return broken_ref(m, i, err, "%s", cause.text);
 	if (r < 0)
-		return r;
-	if (!text_is_utf8(ref->location))
-		return broken_ref(m, i, err, "location is not UTF-8");
+		return error_set(err, r, "%s", cause.text);
 	if (iter) {
 		iter->_location = at;
 		iter->_location_size = ref->location.size;
@@ -454,6 +465,12 @@ void manifest_iter_init(struct manifest_iter *iter, const struct manifest *manif
 	iter->_array = *array;
 	iter->_next = from;
 	iter->_location = 0;
+	iter->_as_stored = false;
+}
+
+void manifest_iter_as_stored(struct manifest_iter *iter)
+{
+	iter->_as_stored = true;
 }
 
 int manifest_iter_next(struct manifest_iter *iter, struct error *err)

@@ -118,11 +118,17 @@ struct manifest_iter {
 	uint32_t _next;
 	uint32_t _location; /* position of the compressed location whose text is in ref.scratch */
 	size_t _location_size;
+	bool _as_stored;
 };
 
 /* Begins in front of reference @from. */
 void manifest_iter_init(struct manifest_iter *iter, const struct manifest *manifest,
 			const struct manifest_array *array, uint32_t from);
+/*
+ * From now on compressed locations stay so: ref.location is empty and ref.stored has it, for a
+ * builder that adopts the manifest.
+ */
+void manifest_iter_as_stored(struct manifest_iter *iter);
 /* Fills iter->ref: 0, or MANIFEST_ABSENT at the end; ERR_FORMAT. */
 int manifest_iter_next(struct manifest_iter *iter, struct error *err);
 
@@ -154,12 +160,14 @@ struct manifest_builder *manifest_builder_free(struct manifest_builder *builder)
 DEFINE_CLEANUP(struct manifest_builder *, manifest_builder_free)
 
 /*
- * Compresses locations with the dictionary of @manifest, of which most references come: theirs are
- * then copied as they are stored, not compressed anew.  Lends @manifest until the builder ends.
- * Where it has no dictionary that serves, or the result has several times its references, the
- * builder trains one as always.  Before the first reference.
+ * Compresses locations with the dictionary of @manifest, of which most references come: those of
+ * its iterator may then have their locations as they are stored, which are copied.  Lends
+ * @manifest until the builder ends.  Where the result has several times its references, the builder
+ * trains a dictionary as always.  Before the first reference.
+ *
+ * False: @manifest has no dictionary that serves, and nothing was adopted.
  */
-void manifest_builder_adopt(struct manifest_builder *builder, const struct manifest *manifest);
+bool manifest_builder_adopt(struct manifest_builder *builder, const struct manifest *manifest);
 /* Starts the references of @node, whose id is above all before; @n_dims coordinates each. */
 int manifest_builder_array(struct manifest_builder *builder, const struct id8 *node,
 			   uint32_t n_dims, struct error *err);

@@ -404,7 +404,7 @@ static void test_equal_references_give_equal_files(void **state)
 
 /* References 0 to @n - 1, the first of them as they come from @old unless it is NULL. */
 static struct manifest *follow(const struct manifest *old, const struct manifest *adopted,
-			       uint32_t n)
+			       bool as_stored, uint32_t n)
 {
 	CLEANUP(manifest_builder_freep)
 	struct manifest_builder *builder = new_builder(&MANIFEST_OPTIONS_DEFAULT);
@@ -413,12 +413,14 @@ static struct manifest *follow(const struct manifest *old, const struct manifest
 	uint32_t i = 0;
 
 	if (adopted)
-		manifest_builder_adopt(builder, adopted);
+		assert_true(manifest_builder_adopt(builder, adopted));
 	assert_ok(manifest_builder_array(builder, &node_a, 1, &err), &err);
 	if (old) {
 		assert_int_equal(manifest_find_array(old, &node_a, &array), 0);
 		manifest_iter_init(&iter, old, &array, 0);
-		for (; manifest_iter_next(&iter, &err) == 0; i++)
+		if (as_stored)
+			manifest_iter_as_stored(&iter);
+		for (; i < n && manifest_iter_next(&iter, &err) == 0; i++)
 			assert_ok(manifest_builder_add(builder, &iter.ref, &err), &err);
 	}
 	for (; i < n; i++) {
@@ -438,10 +440,9 @@ static void assert_same_refs(const struct manifest *a, const struct manifest *b,
 
 	assert_int_equal(manifest_find_array(a, &node_a, &array_a), 0);
 	assert_int_equal(manifest_find_array(b, &node_a, &array_b), 0);
-	for (uint32_t i = 0; i < array_a.n_refs; i++) {
+	for (uint32_t i = 0; i < array_a.n_refs && i < array_b.n_refs; i++) {
 		assert_ok(manifest_ref(a, &array_a, i, &x, &err), &err);
 		assert_ok(manifest_ref(b, &array_b, i, &y, &err), &err);
-		assert_true(x.compressed && y.compressed);
 		assert_true(slice_equal(x.location, y.location));
 		assert_int_equal(slice_equal(x.stored, y.stored), same_stored);
 	}
@@ -449,24 +450,31 @@ static void assert_same_refs(const struct manifest *a, const struct manifest *b,
 
 static void test_adopts_a_dictionary(void **state)
 {
-	CLEANUP(manifest_freep) struct manifest *first = follow(NULL, NULL, 1500);
-	CLEANUP(manifest_freep) struct manifest *other = follow(NULL, NULL, 1200);
-	CLEANUP(manifest_freep) struct manifest *next = follow(first, first, 1600);
-	CLEANUP(manifest_freep) struct manifest *mixed = follow(first, other, 1600);
-	CLEANUP(manifest_freep) struct manifest *outgrown = follow(first, first, 6100);
+	CLEANUP(manifest_freep) struct manifest *first = follow(NULL, NULL, false, 1500);
+	CLEANUP(manifest_freep) struct manifest *other = follow(NULL, NULL, false, 1200);
+	CLEANUP(manifest_freep) struct manifest *next = follow(first, first, true, 1600);
+	CLEANUP(manifest_freep) struct manifest *texts = follow(first, first, false, 1600);
+	CLEANUP(manifest_freep) struct manifest *mixed = follow(first, other, false, 1600);
+	CLEANUP(manifest_freep) struct manifest *outgrown = follow(first, first, true, 6100);
+	CLEANUP(manifest_freep) struct manifest *few = follow(first, first, true, 900);
 	struct manifest_array array;
 	struct chunk_ref ref;
 
 	(void)state;
 	/* Locations are copied as they are, and new ones compressed in the same way. */
 	assert_same_refs(first, next, true);
+	assert_same_refs(first, texts, true);
 	assert_int_equal(manifest_find_array(next, &node_a, &array), 0);
 	assert_int_equal(array.n_refs, 1600);
 	assert_ok(manifest_ref(next, &array, 1599, &ref, &err), &err);
 	assert_true(ref.compressed && slice_is(ref.location, "s3://bucket/11193/name.f31.grib2"));
-	/* Not so where they come from another manifest, or too few do. */
+	/* Not so where they come from another manifest, or too few do, or there are few in all. */
 	assert_same_refs(first, mixed, false);
 	assert_same_refs(first, outgrown, false);
+	assert_same_refs(first, few, false);
+	assert_int_equal(manifest_find_array(few, &node_a, &array), 0);
+	assert_ok(manifest_ref(few, &array, 0, &ref, &err), &err);
+	assert_false(ref.compressed);
 }
 
 static void assert_refused(struct manifest_builder *builder, struct chunk_ref ref, const char *text)
