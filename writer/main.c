@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <malloc.h>
+
 #include "cli/main.h"
 #include "cli/signals.h"
 #include "writer/cmd-dataset.h"
@@ -18,6 +20,11 @@ int main(int argc, char **argv)
 		.commands = commands,
 	};
 
+	/*
+	 * Manifests are megabytes each and made by threads that come and go: what was freed goes
+	 * back to the system, and is not kept for a thread that will never be.
+	 */
+	mallopt(M_MMAP_THRESHOLD, 1 << 20);
 	cli_leave_process_1();
 	return cli_main(&program, REFMT_VERSION, argc, argv);
 }
