@@ -385,8 +385,8 @@ static int aws_from_sts_answer(const struct http_answer *answer, const char *act
 	}
 	if (!texts[0] || !texts[1] || !texts[2])
 		r = error_set(err, ERR_FORMAT, "an answer without credentials");
-	if (r == 0 && texts[3])
-		r = time_parse(texts[3], time_now(), &expires, err);
+	if (r == 0 && texts[3] && time_parse(texts[3], time_now(), &expires, NULL) < 0)
+		r = error_set(err, ERR_FORMAT, "expiry '%.60s' is no time", texts[3]);
 	if (r == 0)
 		r = credentials_new(texts[0], texts[1], texts[2], expires,
 				    "the security token service", ret_credentials, err);

@@ -48,6 +48,10 @@ int credentials_new(const char *id, const char *secret, const char *token, int64
 	CLEANUP(credentials_unrefp) struct credentials *credentials = NULL;
 	int r;
 
+	/* They go into header lines. */
+	if ((id && strpbrk(id, "\r\n")) || (token && strpbrk(token, "\r\n")))
+		return error_set(err, ERR_FORMAT, "credentials from %s with a line end in them",
+				 source);
 	credentials = calloc(1, sizeof(*credentials));
 	if (!credentials)
 		return error_memory(err);

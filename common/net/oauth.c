@@ -60,7 +60,7 @@ static int oauth_read_answer(const struct oauth_request *request, const struct h
 	if (answer->attempt.status != 200)
 		return http_status_error(
 			answer->attempt.status == 400 ? 403 : answer->attempt.status, trouble, err);
-	if (!token || !token[0] || strpbrk(token, "\r\n"))
+	if (!token || !token[0])
 		return error_set(err, ERR_FORMAT, "an answer without a token");
 	r = oauth_expiry(body, &expires, err);
 	if (r < 0)

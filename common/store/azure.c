@@ -531,7 +531,7 @@ static int az_page_element(void *argument, const char *path, const char *text, s
 	if (strcmp(name, "/Blobs/Blob/Name") == 0 || strcmp(name, "/Blobs/BlobPrefix/Name") == 0)
 		return az_replace_text(&item->key, text, err);
 	if (strcmp(name, "/Blobs/Blob/Properties/Content-Length") == 0)
-		return text_u64(slice_text(text), &item->info.size, err);
+		return cloud_read_size(text, &item->info.size, err);
 	if (strcmp(name, "/Blobs/Blob/Properties/Etag") == 0)
 		az_take_etag(item, text);
 	if (strcmp(name, "/Blobs/Blob/Properties/Last-Modified") == 0)

@@ -45,6 +45,20 @@ int cloud_site(const char *scheme, const char *origin, const char *bucket,
 	return ret_site->lane ? 0 : ERR_MEMORY;
 }
 
+int cloud_read_size(const char *text, uint64_t *ret_size, struct error *err)
+{
+	if (text_u64(slice_text(text), ret_size, NULL) == 0)
+		return 0;
+	return error_set(err, ERR_FORMAT, "an object with size '%.60s'", text);
+}
+
+int cloud_read_time(const char *text, int64_t *ret_time, struct error *err)
+{
+	if (time_parse(text, 0, ret_time, NULL) == 0)
+		return 0;
+	return error_set(err, ERR_FORMAT, "an object with time '%.60s'", text);
+}
+
 void cloud_info(const struct http_answer *answer, struct store_info *ret_info)
 {
 	const char *etag = http_header(answer, "etag");
@@ -273,10 +287,11 @@ int cloud_list(struct store *store, const char *root, cloud_load_page load, cons
 {
 	CLEANUP(freep) char *whole = text_printf(err, "%s%s", root, prefix);
 	CLEANUP(freep) char *token = NULL;
+	CLEANUP(freep) char *mark = NULL; /* of page 1, 2, 4 ...: a circle comes by again */
 
 	if (!whole)
 		return ERR_MEMORY;
-	for (;;) {
+	for (uint64_t n = 1;; n++) {
 		CLEANUP(cloud_page_done) struct cloud_page page = {0};
 		int r = cloud_try_page(store, load, whole, delimiter, token, &page, err);
 
@@ -284,10 +299,16 @@ int cloud_list(struct store *store, const char *root, cloud_load_page load, cons
 			r = cloud_show_page(root, &page, each, argument, err);
 		if (r < 0 || !page.token || !page.token[0])
 			return r;
-		if (token && strcmp(token, page.token) == 0)
+		if (mark && strcmp(mark, page.token) == 0)
 			return error_set(err, ERR_FORMAT, "a listing that goes round in a circle");
 		free(token);
 		token = TAKE(page.token);
+		if ((n & (n - 1)) != 0)
+			continue;
+		free(mark);
+		mark = text_dup(token, err);
+		if (!mark)
+			return ERR_MEMORY;
 	}
 }
 

@@ -22,6 +22,10 @@ int write_id_new(struct write_id *ret_id, struct error *err);
 int cloud_site(const char *scheme, const char *origin, const char *bucket,
 	       const struct store_options *options, struct http_site *ret_site, struct error *err);
 
+/* The size or RFC 3339 time (as microseconds) in a listing; ERR_FORMAT for what is none. */
+int cloud_read_size(const char *text, uint64_t *ret_size, struct error *err);
+int cloud_read_time(const char *text, int64_t *ret_time, struct error *err);
+
 /* Size, time and ETag from the headers; @size of the whole object if the answer says it. */
 void cloud_info(const struct http_answer *answer, struct store_info *ret_info);
 

@@ -214,18 +214,17 @@ static int gcs_read_info(struct slice document, struct store_info *ret_info, str
 {
 	CLEANUP(freep) char *size = credentials_json_text(document, "size");
 	CLEANUP(freep) char *generation = credentials_json_text(document, "generation");
+	CLEANUP(freep) char *updated = credentials_json_text(document, "updated");
 	struct store_info info = {0};
 	int r;
 
 	if (!size || !generation || strlen(generation) >= sizeof(info.version.text))
 		return error_set(err, ERR_FORMAT, "an object without size or generation");
-	r = text_u64(slice_text(size), &info.size, err);
-	if (r == 0)
-		r = credentials_json_time(document, "updated", &info.last_modified, err);
+	r = cloud_read_size(size, &info.size, err);
+	if (r == 0 && updated)
+		r = cloud_read_time(updated, &info.last_modified, err);
 	if (r < 0)
 		return r;
-	if (info.last_modified == INT64_MAX)
-		info.last_modified = 0;
 	snprintf(info.version.text, sizeof(info.version.text), "%s", generation);
 	*ret_info = info;
 	return 0;
@@ -340,10 +339,12 @@ static int gcs_write_answer(struct store_gcs *self, const struct gcs_write *writ
 {
 	int status = answer->attempt.status, r;
 
-	if (status == 200)
-		return ret_version ? gcs_version(buf_slice(&answer->attempt.body), ret_version, err)
-				   : 0;
-	if (write->conditional && (status == 412 || status == 409))
+	if (status == 200 &&
+	    (!ret_version || gcs_version(buf_slice(&answer->attempt.body), ret_version, NULL) == 0))
+		return 0;
+	/* Written, but the answer does not say as what; or perhaps written by a lost try of ours.
+	 */
+	if (write->conditional && (status == 200 || status == 412 || status == 409))
 		return gcs_read_back(self, write, ret_version, err);
 	r = gcs_explain(self, answer, err);
 	if (r == STORE_ABSENT && write->conditional && write->version)
@@ -497,13 +498,14 @@ static int gcs_remove(struct store *store, const char *key, struct error *err)
 
 static int gcs_page_read(struct slice body, struct cloud_page *page, struct error *err)
 {
-	struct json root, list, item, name, ignored;
+	struct json root, kind, list, item, name, ignored;
 	int r = json_parse(body, &root, err);
 
-	if (r == 0 && root.type != JSON_OBJECT)
-		r = error_set(err, ERR_FORMAT, "a listing that is not one");
 	if (r < 0)
 		return r;
+	/* Another page that came with status 200 would pass for an empty bucket. */
+	if (json_get(&root, "kind", &kind) != 0 || !json_is_text(&kind, "storage#objects"))
+		return error_set(err, ERR_FORMAT, "a listing that is not one");
 	if (json_get(&root, "items", &list) == 0)
 		JSON_EACH (&list, &ignored, item) {
 			struct cloud_item entry = {0};
@@ -526,8 +528,9 @@ static int gcs_page_read(struct slice body, struct cloud_page *page, struct erro
 			if (r < 0)
 				return r;
 		}
-	page->token = credentials_json_text(body, "nextPageToken");
-	return 0;
+	if (json_get(&root, "nextPageToken", &item) == 0)
+		r = json_dup(&item, &page->token, err);
+	return r;
 }
 
 static int gcs_load_page(struct store *store, const char *prefix, bool delimiter, const char *token,

@@ -883,11 +883,11 @@ static int s3_page_element(void *argument, const char *path, const char *text, s
 	if (strcmp(name, "/Contents/Key") == 0 || strcmp(name, "/CommonPrefixes/Prefix") == 0)
 		return s3_replace_text(&page->next.key, text, err);
 	if (strcmp(name, "/Contents/Size") == 0)
-		return text_u64(slice_text(text), &info->size, err);
+		return cloud_read_size(text, &info->size, err);
 	if (strcmp(name, "/Contents/ETag") == 0)
 		snprintf(info->version.text, sizeof(info->version.text), "%s", text);
 	if (strcmp(name, "/Contents/LastModified") == 0)
-		return time_parse(text, 0, &info->last_modified, err);
+		return cloud_read_time(text, &info->last_modified, err);
 	if (strcmp(name, "/Contents") == 0)
 		return s3_page_push(page, false, err);
 	if (strcmp(name, "/CommonPrefixes") == 0)
@@ -910,10 +910,12 @@ static int s3_decode_key(char **key, struct error *err)
 	for (char *c = *key; *c; c++)
 		if (*c == '+')
 			*c = ' ';
-	r = text_percent_decode(slice_text(*key), &plain, err);
-	if (r == 0 && !buf_text(&plain, err))
-		r = ERR_MEMORY;
-	return r < 0 ? r : s3_replace_text(key, (const char *)plain.data, err);
+	r = text_percent_decode(slice_text(*key), &plain, NULL);
+	if (r < 0 || (plain.size && memchr(plain.data, '\0', plain.size)))
+		return error_set(err, ERR_FORMAT, "a listing with the key '%.200s'", *key);
+	if (!buf_text(&plain, err))
+		return ERR_MEMORY;
+	return s3_replace_text(key, (const char *)plain.data, err);
 }
 
 static int s3_page_read(struct s3_page *reader, struct slice body, struct error *err)

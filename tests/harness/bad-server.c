@@ -446,6 +446,8 @@ void bad_server_stop(struct bad_server *server)
 	struct bad_connection *connection, *next;
 
 	server->stopping = true;
+	/* Wakes the thread that waits for connections. */
+	shutdown(server->fd, SHUT_RDWR);
 	pthread_join(server->thread, NULL);
 	close(server->fd);
 	pthread_mutex_lock(&server->lock);

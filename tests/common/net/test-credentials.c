@@ -479,6 +479,188 @@ static void test_azure_identities(void **state)
 }
 
 /* The request and its signature: "Authorize with Shared Key", with Azurite's published key. */
+/* --- answers that make no sense --- */
+
+struct garbage {
+	const char *name;
+	int status;
+	const char *body;
+};
+
+static void answer_garbage(void *argument, struct bad_connection *c, const struct bad_request *q)
+{
+	const struct garbage *garbage = argument;
+
+	/* What comes before the document may be right. */
+	if (strcmp(q->target, "/latest/api/token") == 0)
+		bad_reply_text(c, 200, "", "session");
+	else if (strcmp(q->target, "/latest/meta-data/iam/security-credentials/") == 0)
+		bad_reply_text(c, 200, "", "the-role\n");
+	else
+		bad_reply_text(c, garbage->status, "Metadata-Flavor: Google\r\n", garbage->body);
+}
+
+static int ask_aws(struct credentials **ret_credentials, struct error *err)
+{
+	return aws_explain(&none, NULL, ret_credentials, err);
+}
+
+static int ask_google(struct credentials **ret_credentials, struct error *err)
+{
+	return google_explain(NULL, ret_credentials, err);
+}
+
+static int ask_azure(struct credentials **ret_credentials, struct error *err)
+{
+	return azure_explain("account", NULL, ret_credentials, err);
+}
+
+static void use_sts(const struct bad_server *server)
+{
+	set_url("AWS_ENDPOINT_URL_STS", server, "");
+	setenv("AWS_ROLE_ARN", "arn:role", 1);
+	setenv("AWS_WEB_IDENTITY_TOKEN_FILE", write_file("token", "the token\n"), 1);
+}
+
+static void use_container(const struct bad_server *server)
+{
+	set_url("AWS_CONTAINER_CREDENTIALS_FULL_URI", server, "/v2/credentials");
+}
+
+static void use_instance(const struct bad_server *server)
+{
+	unsetenv("AWS_EC2_METADATA_DISABLED");
+	set_url("AWS_EC2_METADATA_SERVICE_ENDPOINT", server, "/");
+}
+
+static void use_google_user(const struct bad_server *server)
+{
+	char text[1000];
+
+	snprintf(text, sizeof(text),
+		 "{\"type\":\"authorized_user\",\"client_id\":\"c\",\"client_secret\":\"s\","
+		 "\"refresh_token\":\"r/1\",\"token_uri\":\"http://127.0.0.1:%u/token\"}",
+		 bad_server_port(server));
+	setenv("GOOGLE_APPLICATION_CREDENTIALS", write_file("google", text), 1);
+}
+
+static void use_google_metadata(const struct bad_server *server)
+{
+	char host[50];
+
+	snprintf(host, sizeof(host), "127.0.0.1:%u", bad_server_port(server));
+	setenv("GCE_METADATA_HOST", host, 1);
+}
+
+static void use_azure_machine(const struct bad_server *server)
+{
+	set_url("AZURE_POD_IDENTITY_AUTHORITY_HOST", server, "");
+}
+
+static void use_azure_service(const struct bad_server *server)
+{
+	set_url("IDENTITY_ENDPOINT", server, "/msi");
+	setenv("IDENTITY_HEADER", "proof", 1);
+}
+
+static void use_azure_client(const struct bad_server *server)
+{
+	set_url("AZURE_AUTHORITY_HOST", server, "/");
+	setenv("AZURE_CLIENT_ID", "me", 1);
+	setenv("AZURE_TENANT_ID", "the-tenant", 1);
+	setenv("AZURE_CLIENT_SECRET", "hush", 1);
+}
+
+static void use_azure_workload(const struct bad_server *server)
+{
+	use_azure_client(server);
+	unsetenv("AZURE_CLIENT_SECRET");
+	setenv("AZURE_FEDERATED_TOKEN_FILE", write_file("token", "the token\n"), 1);
+}
+
+static struct provider {
+	const char *name;
+	void (*use)(const struct bad_server *server);
+	int (*ask)(struct credentials **ret_credentials, struct error *err);
+} providers[] = {
+	{"token service of AWS", use_sts, ask_aws},
+	{"container of AWS", use_container, ask_aws},
+	{"instance of AWS", use_instance, ask_aws},
+	{"user of Google", use_google_user, ask_google},
+	{"machine of Google", use_google_metadata, ask_google},
+	{"machine of Azure", use_azure_machine, ask_azure},
+	{"service of Azure", use_azure_service, ask_azure},
+	{"client of Azure", use_azure_client, ask_azure},
+	{"workload of Azure", use_azure_workload, ask_azure},
+};
+
+#define STS(members)                                                                        \
+	"<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>" \
+	"<AccessKeyId>A</AccessKeyId><SecretAccessKey>hidden</SecretAccessKey>" members     \
+	"</Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>"
+
+/* For every provider: none of this is an answer with credentials. */
+static struct garbage garbages[] = {
+	{"nothing", 200, ""},
+	{"text", 200, "hidden nonsense"},
+	{"a portal's page", 200, "<html><body>Please log in</body></html>"},
+	{"JSON cut off", 200, "{\"access_token\":\"hidden\",\"AccessKeyId\":\"hid"},
+	{"an array", 200, "[\"hidden\"]"},
+	{"no members", 200, "{}"},
+	{"members of other kinds", 200,
+	 "{\"access_token\":{\"a\":1},\"AccessKeyId\":7,\"SecretAccessKey\":null,\"Token\":[]}"},
+	{"line ends in a token", 200,
+	 "{\"access_token\":\"hidden\\r\\nX: y\",\"expires_in\":3599,\"AccessKeyId\":\"a\\nb\","
+	 "\"SecretAccessKey\":\"hidden\",\"Token\":\"x\\r\\ny\",\"Expiration\":\"" FUTURE "\"}"},
+	{"an expiry that is none", 200,
+	 "{\"access_token\":\"hidden\",\"expires_in\":\"soon\",\"AccessKeyId\":\"a\","
+	 "\"SecretAccessKey\":\"hidden\",\"Token\":\"t\",\"Expiration\":\"soon\"}"},
+	{"an expiry beyond all times", 200,
+	 "{\"access_token\":\"hidden\",\"expires_in\":99999999999999999999,\"AccessKeyId\":\"a\","
+	 "\"SecretAccessKey\":\"hidden\",\"Token\":\"t\",\"Expiration\":\"99999999999999999999\"}"},
+	{"a bomb", 200,
+	 "<!DOCTYPE x [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;\">]>" STS(
+		 "<SessionToken>&b;</SessionToken>")},
+	{"no session token", 200, STS("")},
+	{"an expiry in XML that is none", 200,
+	 STS("<SessionToken>t</SessionToken><Expiration>soon</Expiration>")},
+	{"line ends in XML", 200, STS("<SessionToken>t\r\nX: y</SessionToken>")},
+	{"garbage in an error", 400, "{{{"},
+	{"a refusal", 403, "{\"error\":\"no\"}"},
+};
+
+static void try_garbage(const struct provider *provider, struct garbage *garbage)
+{
+	CLEANUP(bad_server_stopp)
+	struct bad_server *server = bad_server_start(answer_garbage, garbage, NULL);
+	CLEANUP(credentials_unrefp) struct credentials *credentials = NULL;
+	struct error err = ERROR_INIT;
+	int64_t start = time_monotonic();
+	int r;
+
+	forget(NULL);
+	provider->use(server);
+	r = provider->ask(&credentials, &err);
+	/* The end of the chain: refused, or nobody has any; never half of something. */
+	if (r != ERR_FORMAT && r != ERR_DENIED && r != ERR_NETWORK && r != CREDENTIALS_NONE)
+		fail_msg("%s, %s: result %d, error: %s", provider->name, garbage->name, r,
+			 err.text);
+	if (strstr(err.text, "hidden"))
+		fail_msg("%s, %s: error: %s", provider->name, garbage->name, err.text);
+	if (bad_server_requests(server) < 1 || bad_server_requests(server) > 9)
+		fail_msg("%s, %s: %u requests", provider->name, garbage->name,
+			 bad_server_requests(server));
+	assert_true(time_monotonic() - start < 5000000);
+}
+
+static void test_garbage(void **state)
+{
+	struct garbage *garbage = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(providers); i++)
+		try_garbage(&providers[i], garbage);
+}
+
 static void test_azure_signature(void **state)
 {
 	CLEANUP(credentials_unrefp) struct credentials *credentials = NULL;
@@ -621,6 +803,7 @@ int main(void)
 	if (!mkdtemp(folder))
 		return 1;
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	failed += RUN_CASES(test_garbage, garbages);
 	snprintf(command, sizeof(command), "rm -r %s", folder);
 	return system(command) == 0 ? failed : 1;
 }

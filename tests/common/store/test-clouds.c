@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Google's and Azure's stores against servers that do wrong things.  What right answers look like:
+ * the JSON API's reference of Objects, and "List Blobs" and "Copy Blob" of the Blob service.
+ */
+#include "test.h"
+
+#include "base/time.h"
+#include "harness/bad-server.h"
+#include "store/store.h"
+
+enum { RESET = -1 }; /* for a status */
+
+struct script {
+	const char *name;
+	const char *url;
+	int (*act)(struct store *store, struct error *err);
+	/* Answers in turn, the last one again and again. */
+	struct {
+		int status;
+		const char *headers, *body;
+	} answers[4];
+	int want;
+	unsigned int requests_least, requests_most;
+	const char *text; /* in the error */
+};
+
+#define GS "gs://bucket/prefix"
+#define AZ "az://account/container/prefix"
+#define LIST(members) "{\"kind\":\"storage#objects\"" members "}"
+#define BLOBS(elements) \
+	"<?xml version=\"1.0\"?><EnumerationResults>" elements "</EnumerationResults>"
+
+static int act_get(struct store *store, struct error *err)
+{
+	CLEANUP(buf_done) struct buf got = BUF_INIT(1000);
+	int r = store_get(store, "key", 2, 3, NULL, &got, NULL, err);
+
+	if (r == 0 && !slice_is(buf_slice(&got), "234"))
+		return error_set(err, ERR_FORMAT, "wrong bytes");
+	return r;
+}
+
+static int act_head(struct store *store, struct error *err)
+{
+	struct store_info info;
+	int r = store_head(store, "key", &info, err);
+
+	if (r == 0 && info.size != 5)
+		return error_set(err, ERR_FORMAT, "wrong size");
+	return r;
+}
+
+static int act_put(struct store *store, struct error *err)
+{
+	return store_put(store, "key", slice_text("new"), err);
+}
+
+static int act_replace(struct store *store, struct error *err)
+{
+	struct version version = {.text = "7"}, written = {0};
+
+	return store_replace(store, "key", &version, slice_text("new"), &written, err);
+}
+
+static int act_copy(struct store *store, struct error *err)
+{
+	return store_copy(store, "key", NULL, "other", err);
+}
+
+static int list_one(void *argument, const struct store_entry *entry, struct error *err)
+{
+	(void)argument;
+	if (strcmp(entry->key, "a") != 0)
+		return error_set(err, ERR_FORMAT, "wrong entry");
+	return 0;
+}
+
+static int act_list(struct store *store, struct error *err)
+{
+	return store_list(store, "", false, list_one, NULL, err);
+}
+
+#define ITEM "{\"name\":\"prefix/a\",\"size\":\"1\",\"generation\":\"7\"}"
+#define BLOB "<Blob><Name>prefix/a</Name></Blob>"
+#define RANGE "Content-Range: bytes 2-4/10\r\n"
+#define DENIED_JSON "{\"error\":{\"message\":\"no\",\"errors\":[{\"reason\":\"forbidden\"}]}}"
+#define SLOW_JSON "{\"error\":{\"message\":\"no\",\"errors\":[{\"reason\":\"rateLimitExceeded\"}]}}"
+#define NO_BUCKET_JSON "{\"error\":{\"message\":\"The specified bucket does not exist.\"}}"
+#define BOMB                                                                           \
+	"<!DOCTYPE x [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;\">" \
+	"<!ENTITY c "                                                                  \
+	"\"&b;&b;&b;&b;&b;&b;&b;&b;\">]><EnumerationResults>&c;&c;</EnumerationResults>"
+#define AZ_ERROR(code) "<?xml version=\"1.0\"?><Error><Code>" code "</Code></Error>"
+
+static struct script scripts[] = {
+	{"gs: a listing", GS, act_list, {{200, "", LIST(",\"items\":[" ITEM "]")}}, 0, 1, 1, NULL},
+	{"gs: two pages",
+	 GS,
+	 act_list,
+	 {{200, "", LIST(",\"items\":[" ITEM "],\"nextPageToken\":\"t\"")}, {200, "", LIST("")}},
+	 0,
+	 2,
+	 2,
+	 NULL},
+	{"gs: garbage for a listing",
+	 GS,
+	 act_list,
+	 {{200, "", "{\"items\":[{\"na"}},
+	 ERR_FORMAT,
+	 3,
+	 3,
+	 NULL},
+	{"gs: garbage once",
+	 GS,
+	 act_list,
+	 {{200, "", "nonsense"}, {200, "", LIST("")}},
+	 0,
+	 2,
+	 2,
+	 NULL},
+	{"gs: a portal's page for a listing",
+	 GS,
+	 act_list,
+	 {{200, "", "<html>Log in</html>"}},
+	 ERR_FORMAT,
+	 3,
+	 3,
+	 NULL},
+	{"gs: other JSON for a listing",
+	 GS,
+	 act_list,
+	 {{200, "", "{\"status\":\"fine\"}"}},
+	 ERR_FORMAT,
+	 3,
+	 3,
+	 "not one"},
+	{"gs: an array for a listing",
+	 GS,
+	 act_list,
+	 {{200, "", "[]"}},
+	 ERR_FORMAT,
+	 3,
+	 3,
+	 "not one"},
+	{"gs: items that are none",
+	 GS,
+	 act_list,
+	 {{200, "", LIST(",\"items\":[1,2]")}},
+	 ERR_FORMAT,
+	 3,
+	 3,
+	 NULL},
+	{"gs: an item without a name",
+	 GS,
+	 act_list,
+	 {{200, "", LIST(",\"items\":[{\"size\":\"1\",\"generation\":\"7\"}]")}},
+	 ERR_FORMAT,
+	 3,
+	 3,
+	 "without a key"},
+	{"gs: a size that is no number",
+	 GS,
+	 act_list,
+	 {{200, "",
+	   LIST(",\"items\":[{\"name\":\"prefix/a\",\"size\":\"x\",\"generation\":\"7\"}]")}},
+	 ERR_FORMAT,
+	 3,
+	 3,
+	 NULL},
+	/* Left out, the pages that follow would be missing without a word. */
+	{"gs: a token that is no text",
+	 GS,
+	 act_list,
+	 {{200, "", LIST(",\"nextPageToken\":17")}},
+	 ERR_FORMAT,
+	 3,
+	 3,
+	 NULL},
+	{"gs: not asked for",
+	 GS,
+	 act_list,
+	 {{200, "",
+	   LIST(",\"items\":[{\"name\":\"other/a\",\"size\":\"1\",\"generation\":\"7\"}]")}},
+	 ERR_FORMAT,
+	 1,
+	 1,
+	 "not asked for"},
+	{"gs: a listing in a circle",
+	 GS,
+	 act_list,
+	 {{200, "", LIST(",\"nextPageToken\":\"t\"")}},
+	 ERR_FORMAT,
+	 2,
+	 2,
+	 "circle"},
+	{"gs: nested without end",
+	 GS,
+	 act_list,
+	 {{200, "",
+	   "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["}},
+	 ERR_FORMAT,
+	 3,
+	 3,
+	 NULL},
+	{"gs: no bucket", GS, act_list, {{404, "", NO_BUCKET_JSON}}, ERR_ABSENT, 1, 1, "no bucket"},
+	{"gs: a range", GS, act_get, {{206, RANGE, "234"}}, 0, 1, 1, NULL},
+	{"gs: no such object", GS, act_get, {{404, "", "Not Found"}}, STORE_ABSENT, 1, 1, NULL},
+	{"gs: no such bucket is no absent object",
+	 GS,
+	 act_get,
+	 {{404, "", NO_BUCKET_JSON}},
+	 ERR_ABSENT,
+	 1,
+	 1,
+	 "no bucket"},
+	{"gs: denied", GS, act_get, {{403, "", DENIED_JSON}}, ERR_DENIED, 1, 1, "no"},
+	{"gs: garbage in an error", GS, act_get, {{403, "", "{{{{"}}, ERR_DENIED, 1, 1, "403"},
+	{"gs: 403 means slower",
+	 GS,
+	 act_get,
+	 {{403, "", SLOW_JSON}, {206, RANGE, "234"}},
+	 0,
+	 2,
+	 2,
+	 NULL},
+	{"gs: 429, then 200", GS, act_get, {{429, "", ""}, {206, RANGE, "234"}}, 0, 2, 2, NULL},
+	{"gs: 503 and a reset, then 200",
+	 GS,
+	 act_get,
+	 {{503, "", ""}, {RESET, "", ""}, {206, RANGE, "234"}},
+	 0,
+	 3,
+	 3,
+	 NULL},
+	{"gs: garbage for metadata",
+	 GS,
+	 act_head,
+	 {{200, "", "{\"size\":"}},
+	 ERR_FORMAT,
+	 1,
+	 1,
+	 NULL},
+	{"gs: metadata without a size",
+	 GS,
+	 act_head,
+	 {{200, "", "{\"generation\":\"7\"}"}},
+	 ERR_FORMAT,
+	 1,
+	 1,
+	 "without size"},
+	{"gs: metadata",
+	 GS,
+	 act_head,
+	 {{200, "", "{\"size\":\"5\",\"generation\":\"7\"}"}},
+	 0,
+	 1,
+	 1,
+	 NULL},
+	{"gs: garbage for an answer to a write",
+	 GS,
+	 act_put,
+	 {{200, "", "nonsense"}},
+	 0,
+	 1,
+	 1,
+	 NULL},
+	/* Written or not: what the store holds then is somebody else's. */
+	{"gs: garbage for an answer to a replacement",
+	 GS,
+	 act_replace,
+	 {{200, "", "nonsense"}, {200, "", "{\"size\":\"3\",\"generation\":\"8\"}"}},
+	 STORE_CHANGED,
+	 2,
+	 2,
+	 NULL},
+	{"gs: garbage also when reading back",
+	 GS,
+	 act_replace,
+	 {{200, "", "nonsense"}},
+	 ERR_FORMAT,
+	 2,
+	 2,
+	 NULL},
+	{"gs: 412",
+	 GS,
+	 act_replace,
+	 {{412, "", ""}, {200, "", "{\"size\":\"3\",\"generation\":\"8\"}"}},
+	 STORE_CHANGED,
+	 2,
+	 2,
+	 NULL},
+	{"gs: garbage for a copy", GS, act_copy, {{200, "", "nonsense"}}, ERR_FORMAT, 1, 1, NULL},
+
+	{"az: a listing",
+	 AZ,
+	 act_list,
+	 {{200, "", "\xef\xbb\xbf" BLOBS("<Blobs>" BLOB "</Blobs><NextMarker/>")}},
+	 0,
+	 1,
+	 1,
+	 NULL},
+	{"az: two pages",
+	 AZ,
+	 act_list,
+	 {{200, "", BLOBS("<Blobs>" BLOB "</Blobs><NextMarker>m</NextMarker>")},
+	  {200, "", BLOBS("<Blobs/>")}},
+	 0,
+	 2,
+	 2,
+	 NULL},
+	{"az: garbage for a listing",
+	 AZ,
+	 act_list,
+	 {{200, "", "<EnumerationResults><Blobs><Bl"}},
+	 ERR_FORMAT,
+	 3,
+	 3,
+	 "XML"},
+	{"az: a portal's page for a listing",
+	 AZ,
+	 act_list,
+	 {{200, "", "<html>Log in</html>"}},
+	 ERR_FORMAT,
+	 3,
+	 3,
+	 "<html>"},
+	{"az: JSON for a listing", AZ, act_list, {{200, "", "{}"}}, ERR_FORMAT, 3, 3, "XML"},
+	{"az: an XML bomb", AZ, act_list, {{200, "", BOMB}}, ERR_FORMAT, 3, 3, "document type"},
+	{"az: a blob without a name",
+	 AZ,
+	 act_list,
+	 {{200, "", BLOBS("<Blobs><Blob/></Blobs>")}},
+	 ERR_FORMAT,
+	 3,
+	 3,
+	 "without a key"},
+	{"az: a listing in a circle of two",
+	 AZ,
+	 act_list,
+	 {{200, "", BLOBS("<NextMarker>m</NextMarker>")},
+	  {200, "", BLOBS("<NextMarker>n</NextMarker>")},
+	  {200, "", BLOBS("<NextMarker>m</NextMarker>")},
+	  {200, "", BLOBS("<NextMarker>n</NextMarker>")}},
+	 ERR_FORMAT,
+	 3,
+	 6,
+	 "circle"},
+	{"az: no container",
+	 AZ,
+	 act_get,
+	 {{404, "", AZ_ERROR("ContainerNotFound")}},
+	 ERR_ABSENT,
+	 1,
+	 1,
+	 "no container"},
+	{"az: no such blob",
+	 AZ,
+	 act_get,
+	 {{404, "", AZ_ERROR("BlobNotFound")}},
+	 STORE_ABSENT,
+	 1,
+	 1,
+	 NULL},
+	{"az: busy, then 200",
+	 AZ,
+	 act_get,
+	 {{503, "", AZ_ERROR("ServerBusy")}, {206, RANGE, "234"}},
+	 0,
+	 2,
+	 2,
+	 NULL},
+	{"az: garbage in an error", AZ, act_get, {{403, "", "<<<"}}, ERR_DENIED, 1, 1, "403"},
+	{"az: a bomb in an error", AZ, act_get, {{403, "", BOMB}}, ERR_DENIED, 1, 1, "403"},
+	{"az: 412",
+	 AZ,
+	 act_replace,
+	 {{412, "", ""}, {200, "ETag: \"x\"\r\n", ""}},
+	 STORE_CHANGED,
+	 2,
+	 2,
+	 NULL},
+	{"az: a copy that fails",
+	 AZ,
+	 act_copy,
+	 {{202, "x-ms-copy-status: pending\r\n", ""}, {200, "x-ms-copy-status: failed\r\n", ""}},
+	 ERR_NETWORK,
+	 2,
+	 2,
+	 "failed"},
+};
+
+static void play(void *argument, struct bad_connection *c, const struct bad_request *q)
+{
+	const struct script *script = argument;
+	size_t i = 0;
+
+	while (i + 1 < q->number && i + 1 < ARRAY_LEN(script->answers) &&
+	       script->answers[i + 1].body)
+		i++;
+	if (script->answers[i].status == RESET)
+		bad_close(c, true);
+	else
+		bad_reply_text(c, script->answers[i].status, script->answers[i].headers,
+			       script->answers[i].body);
+}
+
+static void test_script(void **state)
+{
+	struct script *c = *state;
+	CLEANUP(bad_server_stopp) struct bad_server *server = bad_server_start(play, c, NULL);
+	CLEANUP(store_freep) struct store *store = NULL;
+	struct error err = ERROR_INIT;
+	char endpoint[100];
+	int64_t start = time_monotonic();
+	struct store_options options = {.endpoint_url = endpoint,
+					.allow_private = true,
+					.anonymous = true,
+					.timeout_ms = 2500,
+					.stall_ms = 300};
+	int r;
+
+	snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%u", bad_server_port(server));
+	assert_ok(store_open(c->url, &options, &store, &err), &err);
+	r = c->act(store, &err);
+	if (r != c->want)
+		fail_msg("result %d, %u requests, error: %s", r, bad_server_requests(server),
+			 err.text);
+	assert_true(time_monotonic() - start < 6000000);
+	if (bad_server_requests(server) < c->requests_least ||
+	    bad_server_requests(server) > c->requests_most)
+		fail_msg("%u requests", bad_server_requests(server));
+	if (c->text && !strstr(err.text, c->text))
+		fail_msg("error: %s", err.text);
+}
+
+int main(void)
+{
+	return RUN_CASES(test_script, scripts);
+}
