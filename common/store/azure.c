@@ -25,6 +25,7 @@ enum {
 	AZ_BLOCK = 8 * 1024 * 1024,
 	AZ_BLOCKS_MAX = 50000,
 	AZ_BLOCKS_AT_ONCE = 4,
+	AZ_PAGE = 1000,
 	AZ_PAGE_MAX = 64 * 1024 * 1024,
 	AZ_COPY_WAITS = 600,
 	AZ_COPY_WAIT_US = 100000,
@@ -38,6 +39,7 @@ struct store_az {
 	char *container;
 	char *prefix;
 	char *base;		 /* URL of the container, no final '/' */
+	uint32_t page;		 /* entries of a listing at once */
 	struct keyring *keyring; /* NULL: anonymous */
 	struct http_site site;
 };
@@ -568,7 +570,8 @@ static int az_load_page(struct store *store, const char *prefix, bool delimiter,
 	struct http_request request = {.method = "GET", .hedge = true, .answer_max = AZ_PAGE_MAX};
 	int r;
 
-	r = buf_printf(&query, err, "restype=container&comp=list&maxresults=1000%s&prefix=",
+	r = buf_printf(&query, err,
+		       "restype=container&comp=list&maxresults=%u%s&prefix=", self->page,
 		       delimiter ? "&delimiter=%2F" : "");
 	if (r == 0)
 		r = text_percent_encode(slice_text(prefix), "-._~", &query, err);
@@ -747,6 +750,7 @@ static int az_set_up(struct store_az *self, const char *url, const struct store_
 	own.allow_private |= own_endpoint && !options->endpoint_url && !options->no_environment;
 	r = cloud_site("azure", self->base, "", &own, &self->site, err);
 	self->site.sign = az_sign;
+	self->page = options->page ? options->page : AZ_PAGE;
 	self->site.judge = az_judge;
 	self->site.trusted_name = !own_endpoint;
 	self->site.argument = self;

@@ -19,6 +19,7 @@
 #include "store/explain.h"
 
 enum {
+	GCS_PAGE = 1000,
 	GCS_PAGE_MAX = 64 * 1024 * 1024,
 	GCS_REWRITE_STEPS = 1000,
 	GCS_SLOW_MS = 10 * 60 * 1000,
@@ -31,6 +32,7 @@ struct store_gcs {
 	char *bucket;
 	char *prefix;
 	char *endpoint;		 /* origin */
+	uint32_t page;		 /* entries of a listing at once */
 	struct keyring *keyring; /* NULL: anonymous */
 	struct http_site site;
 };
@@ -543,8 +545,8 @@ static int gcs_load_page(struct store *store, const char *prefix, bool delimiter
 	struct http_request request = {.method = "GET", .hedge = true, .answer_max = GCS_PAGE_MAX};
 	int r;
 
-	r = buf_printf(&query, err,
-		       "?maxResults=1000%s&prefix=", delimiter ? "&delimiter=%2F" : "");
+	r = buf_printf(&query, err, "?maxResults=%u%s&prefix=", self->page,
+		       delimiter ? "&delimiter=%2F" : "");
 	if (r == 0)
 		r = text_percent_encode(slice_text(prefix), "-._~", &query, err);
 	if (r == 0 && token)
@@ -670,6 +672,7 @@ static int gcs_set_up(struct store_gcs *self, const char *url, const struct stor
 	own.allow_private |= emulator;
 	r = cloud_site("gcs", self->endpoint, self->bucket, &own, &self->site, err);
 	self->site.http2 = true;
+	self->page = options->page ? options->page : GCS_PAGE;
 	self->site.sign = self->keyring ? gcs_sign : NULL;
 	self->site.judge = gcs_judge;
 	self->site.trusted_name = !emulator && !options->endpoint_url;

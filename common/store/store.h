@@ -154,6 +154,7 @@ struct store_options {
 	bool no_environment; /* no endpoint or region from the environment: for containers */
 	uint32_t timeout_ms; /* total deadline of one operation, 0 = 60 000 */
 	uint32_t stall_ms;   /* without progress, 0 = 15 000 */
+	uint32_t page;	     /* gs, az: entries of a listing at once, 0 = 1000 */
 };
 
 /*

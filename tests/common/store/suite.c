@@ -468,14 +468,15 @@ static int seen_one_of_many(void *argument, const struct store_entry *entry, str
 static void test_list_of_many_keys(void **state)
 {
 	static uint8_t seen[MANY];
+	size_t n = suite->options.page ? 10 * suite->options.page + 1 : MANY;
 	struct error err = ERROR_INIT;
 
 	(void)state;
-	assert_ok(parallel_for(16, MANY, put_one_of_many, NULL, &err), &err);
+	assert_ok(parallel_for(16, n, put_one_of_many, NULL, &err), &err);
 	assert_ok(store_list(suite->store, "many/", false, seen_one_of_many, seen, &err), &err);
 	for (size_t i = 0; i < MANY; i++)
-		assert_int_equal(seen[i], 1);
-	assert_ok(parallel_for(16, MANY, remove_one_of_many, NULL, &err), &err);
+		assert_int_equal(seen[i], i < n);
+	assert_ok(parallel_for(16, n, remove_one_of_many, NULL, &err), &err);
 }
 
 /* Large enough that object stores take it in parts. */
