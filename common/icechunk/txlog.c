@@ -324,14 +324,11 @@ static const uint32_t *chunk_coords(const struct draft_chunks *chunks, size_t i,
 	return chunks->n_dims ? &chunks->coords[i * chunks->n_dims] : NULL;
 }
 
-#define CHUNK_BYTES 16 /* of an entry beside its coordinates */
-
 static void put_chunks(struct flat_builder *flat, const struct draft_chunks *chunks)
 {
 	size_t base = flat->gathered.n;
 	uint32_t vector;
 
-	flat_builder_reserve(flat, chunks->n_chunks * (CHUNK_BYTES + 4 * chunks->n_dims));
 	for (size_t i = 0; i < chunks->n_chunks; i++) {
 		uint32_t n;
 		const uint32_t *coords = chunk_coords(chunks, i, &n);
@@ -380,11 +377,28 @@ static uint32_t put_log(struct flat_builder *flat, const struct txlog_draft *dra
 	return flat_table_end(flat);
 }
 
+#define CHUNK_BYTES 16	/* of an entry beside its coordinates */
+#define ARRAY_BYTES 256 /* of an array, and of all else, generously */
+
+/* Memory for everything at once: a log of millions of chunks is not copied while it grows. */
+static void reserve(struct flat_builder *flat, const struct txlog_draft *draft)
+{
+	size_t size = ARRAY_BYTES;
+
+	for (uint32_t i = 0; i < draft->n_chunks; i++)
+		size += ARRAY_BYTES + draft->chunks[i].n_chunks *
+					      (CHUNK_BYTES + 4 * (size_t)draft->chunks[i].n_dims);
+	flat_builder_reserve(flat, size);
+}
+
 int txlog_encode(const struct txlog_draft *draft, struct buf *out, struct error *err)
 {
 	CLEANUP(flat_builder_done) struct flat_builder flat = FLAT_BUILDER_INIT;
 	int r;
 
 	r = check_draft(draft, err);
-	return r < 0 ? r : flat_builder_end(&flat, put_log(&flat, draft), out, err);
+	if (r < 0)
+		return r;
+	reserve(&flat, draft);
+	return flat_builder_end(&flat, put_log(&flat, draft), out, err);
 }
