@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "repo/refs.h"
@@ -14,6 +15,9 @@
 #define BRANCH "_job_" JOB
 /* Member of the first commit's metadata that says where main was. */
 #define BASE_MEMBER "refmt_job_base"
+/* Two backfills of one store share the branch; whoever loses a race to the other begins again. */
+#define ATTEMPTS 10
+#define PAUSE (TIME_SECOND / 5)
 
 struct backfill {
 	const struct backfill_options *options;
@@ -22,6 +26,7 @@ struct backfill {
 	struct job_list jobs;
 	uint64_t length; /* of the published store; 0: there is none yet */
 	uint64_t n;	 /* positions asked for */
+	bool is_raced;	 /* what failed may work from the new state of the branch */
 };
 
 static void backfill_done(struct backfill *backfill)
@@ -107,7 +112,8 @@ static int prepare(struct backfill *backfill, struct error *err)
 }
 
 struct base_search {
-	bool found;
+	const struct id12 *main;
+	bool found, passes_main;
 	char id[ID12_TEXT_LEN + 1];
 };
 
@@ -117,6 +123,7 @@ static int look_for_base(void *argument, const struct history_entry *entry, stru
 	CLEANUP(freep) char *text = NULL;
 	struct json metadata, base;
 
+	search->passes_main = search->passes_main || id12_equal(&entry->id, search->main);
 	if (entry->metadata.size == 0 || json_parse(entry->metadata, &metadata, err) < 0 ||
 	    json_get(&metadata, BASE_MEMBER, &base) != 0)
 		return 0;
@@ -134,10 +141,26 @@ struct job_branch {
 	struct id12 tip, main, base;
 };
 
+/* The result of a step that another backfill can have beaten us to. */
+static int racing(struct backfill *backfill, int r)
+{
+	backfill->is_raced = backfill->is_raced || r == ERR_CONFLICT || r == ERR_ABSENT;
+	return r;
+}
+
+/* Deletes the branch; it may be gone. */
+static int delete_branch(struct target *target, struct error *err)
+{
+	struct error cause = ERROR_INIT;
+	int r = repo_branch_delete(target->repo, BRANCH, &cause);
+
+	return r < 0 && r != ERR_ABSENT ? error_set(err, r, "%s", cause.text) : 0;
+}
+
 static int look_at_branch(struct target *target, struct job_branch *branch, struct error *err)
 {
 	const struct repo_at at_branch = {.branch = BRANCH}, at_main = {0};
-	struct base_search search = {0};
+	struct base_search search = {.main = &branch->main};
 	struct error cause = ERROR_INIT;
 	int r = repo_refresh(target->repo, err);
 
@@ -153,6 +176,11 @@ static int look_at_branch(struct target *target, struct job_branch *branch, stru
 	branch->exists = true;
 	r = repo_history(target->repo, &branch->tip, look_for_base, &search, err);
 	branch->has_base = search.found;
+	/* Another backfill has published a part of the branch and not deleted it yet. */
+	if (search.passes_main) {
+		branch->base = branch->main;
+		return 0;
+	}
 	if (search.found)
 		return id12_parse(search.id, &branch->base, err);
 	if (r < 0)
@@ -160,11 +188,6 @@ static int look_at_branch(struct target *target, struct job_branch *branch, stru
 	/* Created, and ended before the first commit: nothing is on it. */
 	branch->base = branch->tip;
 	return 0;
-}
-
-static bool same_id(const struct id12 *a, const struct id12 *b)
-{
-	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
 static int first_commit(struct backfill *backfill, struct target *target, const struct id12 *base,
@@ -197,21 +220,23 @@ static int begin_branch(struct backfill *backfill, struct target *target, struct
 	if (r < 0)
 		return r;
 	/* Published, and ended before the branch was deleted. */
-	if (branch.exists && same_id(&branch.main, &branch.tip)) {
-		r = repo_branch_delete(target->repo, BRANCH, err);
+	if (branch.exists && id12_equal(&branch.main, &branch.tip)) {
+		r = delete_branch(target, err);
 		if (r < 0)
 			return r;
 		branch.exists = branch.has_base = false;
 	}
-	if (branch.exists && !same_id(&branch.main, &branch.base))
+	if (branch.exists && !id12_equal(&branch.main, &branch.base))
 		return error_set(err, ERR_CONFLICT,
 				 "main has moved since the backfill on branch '" BRANCH
 				 "' began; delete that branch to begin again");
 	if (!branch.exists) {
 		branch.base = branch.main;
-		r = repo_branch_create(target->repo, BRANCH, &branch.main, err);
+		r = racing(backfill, repo_branch_create(target->repo, BRANCH, &branch.main, err));
 	}
-	return r < 0 ? r : first_commit(backfill, target, &branch.base, branch.has_base, err);
+	return r < 0 ? r
+		     : racing(backfill,
+			      first_commit(backfill, target, &branch.base, branch.has_base, err));
 }
 
 /* How many files all jobs have; eras hardly change their number. */
@@ -257,8 +282,8 @@ static int work(struct backfill *backfill, struct outcomes *outcomes, struct wri
 		int r = jobs_assign(backfill->jobs.n, w, n_workers, &first, &end, err);
 
 		if (r == 0)
-			r = write_loop_run(&write, backfill->jobs.items + first, end - first, &more,
-					   err);
+			r = racing(backfill, write_loop_run(&write, backfill->jobs.items + first,
+							    end - first, &more, err));
 		counts->n_files += more.n_files;
 		counts->n_present += more.n_present;
 		counts->n_ingested += more.n_ingested;
@@ -299,7 +324,7 @@ static int branch_changed(struct target *target, const struct job_branch *branch
 }
 
 /* Makes the work visible on one target and removes the branch. */
-static int publish(struct target *target, struct error *err)
+static int publish(struct backfill *backfill, struct target *target, struct error *err)
 {
 	struct job_branch branch = {0};
 	bool changed = false;
@@ -307,21 +332,26 @@ static int publish(struct target *target, struct error *err)
 
 	/* Another backfill published it before our last commit, or somebody deleted it. */
 	if (r == 0 && !branch.exists)
-		return error_set(err, ERR_CONFLICT,
-				 "branch '" BRANCH "' is gone; another backfill of the store "
-				 "ended meanwhile: run this one again");
+		return racing(backfill,
+			      error_set(err, ERR_CONFLICT,
+					"branch '" BRANCH "' is gone; another backfill of the "
+					"store ended meanwhile: run this one again"));
+	/* Another one has published it with our last commit. */
+	if (r == 0 && id12_equal(&branch.main, &branch.tip))
+		return delete_branch(target, err);
 	if (r == 0)
 		r = branch_changed(target, &branch, &changed, err);
 	/* A backfill with nothing to do leaves no snapshot behind. */
 	if (r == 0 && changed)
 		r = repo_branch_reset(target->repo, "main", &branch.tip, &branch.base, err);
 	if (r == ERR_CONFLICT)
-		return error_prefix(err, "main has moved since the backfill began");
-	return r < 0 ? r : repo_branch_delete(target->repo, BRANCH, err);
+		return racing(backfill,
+			      error_prefix(err, "main has moved since the backfill began"));
+	return r < 0 ? r : delete_branch(target, err);
 }
 
-int backfill_local(const struct backfill_options *options, struct write_counts *ret_counts,
-		   struct error *err)
+static int run_once(const struct backfill_options *options, struct write_counts *ret_counts,
+		    bool *ret_raced, struct error *err)
 {
 	CLEANUP(backfill_done) struct backfill backfill = {.options = options};
 	CLEANUP(outcomes_freep) struct outcomes *outcomes = NULL;
@@ -342,9 +372,29 @@ int backfill_local(const struct backfill_options *options, struct write_counts *
 	if (r == 0)
 		r = work(&backfill, outcomes, ret_counts, err);
 	for (size_t i = backfill.targets.n; r == 0 && i-- > 0;) {
-		r = publish(&backfill.targets.items[i], err);
+		r = publish(&backfill, &backfill.targets.items[i], err);
 		if (r < 0)
 			error_prefix(err, "%s", backfill.targets.items[i].role);
 	}
+	*ret_raced = backfill.is_raced;
 	return r;
+}
+
+int backfill_local(const struct backfill_options *options, struct write_counts *ret_counts,
+		   struct error *err)
+{
+	for (int attempt = 1;; attempt++) {
+		struct error cause = ERROR_INIT;
+		bool is_raced = false;
+		int r = run_once(options, ret_counts, &is_raced, &cause);
+
+		if (r == 0)
+			return 0;
+		if (!is_raced || attempt == ATTEMPTS || site_interrupted(options->site))
+			return error_set(err, r, "%s", cause.text);
+		if (options->hooks && options->hooks->trouble)
+			options->hooks->trouble(cause.text);
+		/* Two that begin again at once would meet at the same place. */
+		site_sleep(options->site, (int64_t)(random_unit() * attempt * (double)PAUSE));
+	}
 }

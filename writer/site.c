@@ -118,7 +118,12 @@ static int open_target(struct target *target, const char *url, const struct site
 		return 0;
 	if (r == ERR_ABSENT) {
 		r = create_repo(target->store, dataset, err);
-		return r < 0 ? r : repo_open(target->store, &writer_options, &target->repo, err);
+		if (r < 0 && r != ERR_CONFLICT)
+			return r;
+		/* Another writer may have created it at the same time. */
+		if (repo_open(target->store, &writer_options, &target->repo, &absent) == 0)
+			return 0;
+		return r < 0 ? r : error_set(err, absent.kind, "%s", absent.text);
 	}
 	return r < 0 ? error_set(err, r, "%s", absent.text) : 0;
 }

@@ -523,7 +523,14 @@ static void test_killed(void **state)
 	provider_done(&p);
 }
 
+static bool no_sleep(int64_t duration)
+{
+	(void)duration;
+	return true;
+}
+
 static const char *shared_store;
+static int branches_ended, to_end;
 
 static void end_the_branch(const struct write_counts *counts)
 {
@@ -532,12 +539,15 @@ static void end_the_branch(const struct write_counts *counts)
 	struct error err = ERROR_INIT;
 
 	(void)counts;
+	if (branches_ended++ >= to_end)
+		return;
 	assert_ok(store_open(shared_store, NULL, &store, &err), &err);
 	assert_ok(repo_open(store, NULL, &repo, &err), &err);
 	assert_ok(repo_branch_delete(repo, "_job_local", &err), &err);
 }
 
-/* The end of another backfill takes the branch along, and with it what was committed last. */
+/* The end of another backfill takes the branch along, and with it what was committed last: what is
+ * lost is done again, but not for ever. */
 static void test_branch_gone(void **state)
 {
 	const struct write_hooks hooks = {.committed = end_the_branch};
@@ -557,10 +567,57 @@ static void test_branch_gone(void **state)
 					   .end = at("2025-01-01T06:00"),
 					   .jobs_per_pod = 2,
 					   .hooks = &hooks};
+	branches_ended = 0;
+	to_end = 1000;
+	p.site.sleep = no_sleep;
 	assert_int_equal(backfill_local(&options, &counts, &err), ERR_CONFLICT);
 	assert_non_null(strstr(err.text, "branch '_job_local' is gone"));
-	assert_ok(backfill(&p, "2025-01-01T06:00", false, &counts, &err), &err);
+	assert_int_equal(branches_ended, 10);
+	branches_ended = 0;
+	to_end = 2;
+	assert_ok(backfill_local(&options, &counts, &err), &err);
+	assert_int_equal(branches_ended, 3);
 	assert_int_equal(count_refs_of(p.store), POSITION_REFS);
+	provider_done(&p);
+}
+
+/* Two (or three) at once, which the node of a lost pod can bring about: each ends well, and the
+ * archive is as after one. */
+static void test_at_once(void **state)
+{
+	const struct small small = {0};
+	CLEANUP(buf_done) struct buf want = BUF_INIT(1 << 20);
+	struct error err = ERROR_INIT;
+	struct write_counts counts;
+	struct provider p;
+
+	(void)state;
+	provider_init(&p, &small);
+	for (int hour = 0; hour < 24; hour += 6)
+		publish_all(&p, "20250101", hour);
+	assert_ok(backfill(&p, "2025-01-02T00:00", false, &counts, &err), &err);
+	describe(p.store, &want);
+	for (int i = 0; i < 6; i++) {
+		CLEANUP(buf_done) struct buf got = BUF_INIT(1 << 20);
+		pid_t children[3];
+
+		nftw(p.store, provider_remove, 16, FTW_DEPTH | FTW_PHYS);
+		for (int k = 0; k < 2 + i % 2; k++) {
+			children[k] = fork();
+			if (children[k] == 0) {
+				usleep((useconds_t)(k * i * 10000));
+				_exit(backfill(&p, "2025-01-02T00:00", false, &counts, &err) < 0);
+			}
+		}
+		for (int k = 0; k < 2 + i % 2; k++) {
+			int status;
+
+			waitpid(children[k], &status, 0);
+			assert_int_equal(status, 0);
+		}
+		describe(p.store, &got);
+		assert_true(slice_equal(buf_slice(&want), buf_slice(&got)));
+	}
 	provider_done(&p);
 }
 
@@ -572,7 +629,7 @@ int main(void)
 		cmocka_unit_test(test_meaningless),   cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_whole_objects), cmocka_unit_test(test_header_scan),
 		cmocka_unit_test(test_replica),	      cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_branch_gone),
+		cmocka_unit_test(test_branch_gone),   cmocka_unit_test(test_at_once),
 	};
 
 	return RUN_CASES(test_bad_file, bad_cases) + cmocka_run_group_tests(tests, NULL, NULL);
