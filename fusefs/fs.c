@@ -111,6 +111,7 @@ struct fs *fs_free(struct fs *fs)
 	if (!fs)
 		return NULL;
 	fs_stop(fs);
+	folders_free(fs);
 	slots_free(fs->slots);
 	snapshots_free(fs->snapshots);
 	shown_free(fs->shown);

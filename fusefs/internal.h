@@ -34,7 +34,8 @@ struct fs {
 	pthread_mutex_t shown_mutex;
 	struct shown *shown;
 
-	pthread_mutex_t mutex; /* of what follows */
+	pthread_mutex_t mutex;	/* of what follows */
+	struct folder *folders; /* open; those of a mount that is gone are not released */
 	struct fs_failure failures[FS_ERRORS_KEPT];
 	size_t n_failures; /* ever; the ring holds the last */
 
@@ -126,6 +127,9 @@ bool job_init(struct job *job, fuse_req_t req, fuse_ino_t ino,
 	      int (*answer)(struct job *job, bool may_wait, struct error *err));
 /* May the caller reply?  Once only; not when the time is over. */
 bool job_claim(struct job *job);
+
+/* listing.c: what is open still */
+void folders_free(struct fs *fs);
 
 /* listing.c, xattr.c: parts of the table */
 

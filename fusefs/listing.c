@@ -18,6 +18,7 @@ DEFINE_VEC(status_names, struct status_name);
 /* An open folder: it shows one state from beginning to end. */
 struct folder {
 	struct fs *fs;
+	struct folder *newer, **link; /* in the list of all, under the fs's mutex */
 	pthread_mutex_t mutex;
 	struct target target;
 	struct view_iter *iter;	   /* of a view; NULL before the first entry */
@@ -33,6 +34,11 @@ enum { OFFSET_SELF = 1, OFFSET_PARENT = 2 };
 
 static void folder_free(struct folder *folder)
 {
+	pthread_mutex_lock(&folder->fs->mutex);
+	*folder->link = folder->newer;
+	if (folder->newer)
+		folder->newer->link = folder->link;
+	pthread_mutex_unlock(&folder->fs->mutex);
 	view_iter_free(folder->iter);
 	for (size_t i = 0; i < folder->names.n; i++)
 		free(folder->names.items[i].name);
@@ -41,6 +47,12 @@ static void folder_free(struct folder *folder)
 	target_done(&folder->target);
 	pthread_mutex_destroy(&folder->mutex);
 	free(folder);
+}
+
+void folders_free(struct fs *fs)
+{
+	while (fs->folders)
+		folder_free(fs->folders);
 }
 
 static int folder_add_name(void *argument, const char *name, bool is_folder, struct error *err)
@@ -71,6 +83,13 @@ static int folder_new(struct job *job, struct folder **ret_folder, struct error 
 	job->target.shown = NULL;
 	job->target.text = NULL;
 	folder->next = OFFSET_PARENT + 1;
+	pthread_mutex_lock(&folder->fs->mutex);
+	folder->link = &folder->fs->folders;
+	folder->newer = folder->fs->folders;
+	if (folder->newer)
+		folder->newer->link = &folder->newer;
+	folder->fs->folders = folder;
+	pthread_mutex_unlock(&folder->fs->mutex);
 	*ret_folder = folder;
 	return 0;
 }

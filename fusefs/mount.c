@@ -189,7 +189,10 @@ int mount_background(const char *mountpoint, const char *program, int *ret_ready
 	return 0;
 }
 
-/* Lists the root as any user would, then says so. */
+/*
+ * Lists the root as any user would, then says so.  Only when a service manager listens: whoever
+ * unmounts as soon as the mount is there must not find it busy.
+ */
 static void *ready_run(void *argument)
 {
 	const struct mount_options *options = argument;
@@ -257,7 +260,8 @@ static int take_signals(struct fuse_session *session, struct error *err)
 	return 0;
 }
 
-static int loop(struct fuse_session *session, const struct mount_options *options,
+/* @ret_signal: the signal that ended it, 0 when the mount is gone. */
+static int loop(struct fuse_session *session, const struct mount_options *options, int *ret_signal,
 		struct error *err)
 {
 	struct fuse_loop_config *config = fuse_loop_cfg_create();
@@ -272,6 +276,7 @@ static int loop(struct fuse_session *session, const struct mount_options *option
 	fuse_loop_cfg_destroy(config);
 	if (r < 0)
 		return error_set_errno(err, -r, "the mount on '%s' ended", options->mountpoint);
+	*ret_signal = r;
 	return 0;
 }
 
@@ -280,6 +285,7 @@ static int serve(struct fs *fs, struct fuse_session *session, const struct mount
 {
 	pthread_t lister;
 	bool listing;
+	int signal = 0;
 	int r;
 
 	r = confine(options->may_start_programs, err);
@@ -288,9 +294,13 @@ static int serve(struct fs *fs, struct fuse_session *session, const struct mount
 	if (r < 0)
 		return r;
 	mount_ready(ready, NULL);
-	listing = thread_start(&lister, ready_run, (void *)options, NULL) == 0;
-	r = loop(session, options, err);
+	listing = supervisor_is_heard() &&
+		  thread_start(&lister, ready_run, (void *)options, NULL) == 0;
+	r = loop(session, options, &signal, err);
 	limit_drain();
+	/* Somebody unmounted it; a connection that was aborted leaves a dead mount. */
+	if (r == 0 && signal == 0 && !is_dead(options->mountpoint))
+		supervisor_gone(&options->supervisor);
 	fuse_session_exit(session);
 	fs_stop(fs);
 	if (listing)

@@ -20,7 +20,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-enum { SAY_MOUNTED = 'm', SAY_READY = 'r' };
+enum { SAY_MOUNTED = 'm', SAY_READY = 'r', SAY_GONE = 'g' };
 
 struct watch {
 	const char *mountpoint;
@@ -126,6 +126,13 @@ static void notify_manager(const char *state)
 	close(fd);
 }
 
+bool supervisor_is_heard(void)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+
+	return path && path[0];
+}
+
 /* ---- the supervisor ---- */
 
 static bool still_mounted(const struct watch *watch)
@@ -159,6 +166,9 @@ static bool hear(struct watch *watch)
 		return false;
 	if (word == SAY_MOUNTED)
 		mount_find(watch->mountpoint, type, watch->device);
+	/* Its device number may be the next mount's already. */
+	if (word == SAY_GONE)
+		watch->device[0] = '\0';
 	if (word == SAY_READY)
 		notify_manager("READY=1");
 	return true;
@@ -285,4 +295,9 @@ void supervisor_mounted(const struct supervisor *supervisor)
 void supervisor_ready(const struct supervisor *supervisor)
 {
 	say(supervisor, SAY_READY);
+}
+
+void supervisor_gone(const struct supervisor *supervisor)
+{
+	say(supervisor, SAY_GONE);
 }

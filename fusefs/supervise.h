@@ -30,6 +30,10 @@ int supervise(const char *mountpoint, int ready, struct supervisor *ret_supervis
 	      struct error *err);
 /* The mount was made: from now on it is unmounted when the daemon ends in order. */
 void supervisor_mounted(const struct supervisor *supervisor);
+/* Somebody else has unmounted it: what is mounted there from now on is not ours. */
+void supervisor_gone(const struct supervisor *supervisor);
+/* Does a service manager want to know when the root can be listed? */
+bool supervisor_is_heard(void);
 /* The root can be listed: tells the service manager. */
 void supervisor_ready(const struct supervisor *supervisor);
 
