@@ -31,6 +31,7 @@ struct fs_options {
 	uint32_t data_threads; /* reads at once, 0 = 64 */
 	uint32_t uid, gid;     /* owner of everything */
 	uint32_t umask;	       /* rights taken from 0555 and 0444 */
+	uint64_t memory;       /* cap of the process's own memory, bytes; 0 = none */
 	uint32_t timeout_ms;   /* of one read, as the reader has it; 0 = 60 000 */
 	struct slice config;   /* what .refmt/config shows, JSON text; lent while the fs lives */
 	const char *metrics;   /* "HOST:PORT" or a file that gets .refmt/stats; NULL for neither */

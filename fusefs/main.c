@@ -111,6 +111,7 @@ static int mount_fs_options(const struct mount *mount, const struct open_options
 		.follow_ms = (uint32_t)(mount->follow.value * 1000),
 		.uid = mount->uid.given ? (uint32_t)mount->uid.value : getuid(),
 		.gid = mount->gid.given ? (uint32_t)mount->gid.value : getgid(),
+		.memory = 2 * open->reader.cache_size,
 		.timeout_ms = open->reader.timeout_ms,
 		.config = config,
 		.metrics = mount->metrics,

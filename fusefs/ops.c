@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/statvfs.h>
 
+#include "fusefs/heap.h"
 #include "fusefs/internal.h"
 #include "fusefs/status.h"
 
@@ -158,14 +159,18 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 
 static void reply_part(struct job *job, struct slice bytes)
 {
+	const struct fs *fs = job->fs;
 	struct slice part;
+	uint64_t before;
 
 	if (!job_claim(job))
 		return;
 	part = job->offset < 0 ? slice_sub(bytes, bytes.size, 0)
 			       : slice_sub(bytes, (size_t)job->offset, job->size);
-	atomic_fetch_add(&job->fs->read_bytes, part.size);
+	before = atomic_fetch_add(&job->fs->read_bytes, part.size);
 	fuse_reply_buf(job->req, (const char *)part.data, part.size);
+	if (fs->options.memory)
+		heap_settle(before, before + part.size, fs->options.memory);
 }
 
 static int answer_read(struct job *job, bool may_wait, struct error *err)
