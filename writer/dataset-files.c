@@ -3,17 +3,71 @@
 
 #include "base/text.h"
 
+/* A text for each label of the dimension, or null where there is no file. */
+static int load_name_texts(const struct definition *definition, const struct place *at,
+			   const struct dataset_dim *dim, const char ***ret_texts,
+			   struct error *err)
+{
+	size_t n = json_count(&at->value);
+	const char **texts;
+
+	if (n != dim->size)
+		return definition_fail(definition, at, err, "has %zu texts, '%s' has %llu labels",
+				       n, dim->name, (unsigned long long)dim->size);
+	texts = arena_zalloc(definition->arena, n + 1, sizeof(*texts), err);
+	if (!texts)
+		return ERR_MEMORY;
+	for (size_t i = 0; i < n; i++) {
+		struct place item = definition_item(at, i);
+		int r = item.value.type == JSON_NULL
+				? 0
+				: definition_text(definition, &item, &texts[i], err);
+
+		if (r < 0)
+			return r;
+	}
+	*ret_texts = texts;
+	return 0;
+}
+
+static int load_name_eras(const struct definition *definition, const struct place *at,
+			  const struct dataset_dim *dim, struct pattern_name *name,
+			  struct error *err)
+{
+	struct scope *scopes;
+	int r = load_scopes(definition, at, "texts", &scopes, &name->n_eras, err);
+
+	if (r < 0)
+		return r;
+	name->eras = arena_zalloc(definition->arena, name->n_eras, sizeof(*name->eras), err);
+	if (!name->eras)
+		return ERR_MEMORY;
+	for (size_t i = 0; i < name->n_eras; i++) {
+		struct place member;
+
+		name->eras[i].from = scopes[i].from;
+		name->eras[i].until = scopes[i].until;
+		r = scope_get(definition, &scopes[i], "texts", JSON_ARRAY, &member, err);
+		if (r == DEFINITION_ABSENT)
+			return definition_fail(definition, at, err, "has no member 'texts'");
+		if (r == 0)
+			r = load_name_texts(definition, &member, dim, &name->eras[i].texts, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int load_name(const struct definition *definition, const struct place *at,
 		     const struct dataset *dataset, struct pattern_name *name, struct error *err)
 {
 	struct place member;
-	struct text_list texts;
 	const char *dim_name;
 	int dim, r;
 
 	if (at->value.type != JSON_OBJECT)
 		return definition_fail(definition, at, err, "is not an object");
-	r = definition_members(definition, at, "dim texts", err);
+	r = definition_members(definition, at, "dim texts eras", err);
 	if (r == 0)
 		r = definition_need(definition, at, "dim", JSON_STRING, &member, err);
 	if (r == 0)
@@ -24,19 +78,8 @@ static int load_name(const struct definition *definition, const struct place *at
 	if (dim < 0 || (uint32_t)dim == dataset->append)
 		return definition_fail(definition, &member, err,
 				       "'%s' is no dimension with labels of its own", dim_name);
-	r = definition_need(definition, at, "texts", JSON_ARRAY, &member, err);
-	if (r == 0)
-		r = load_texts(definition, &member, &texts, err);
-	if (r < 0)
-		return r;
-	if (texts.n != dataset->dims[dim].size)
-		return definition_fail(definition, &member, err,
-				       "has %zu texts, '%s' has %llu labels", texts.n, dim_name,
-				       (unsigned long long)dataset->dims[dim].size);
 	name->dim = (uint32_t)dim;
-	name->texts = texts.items;
-	name->n_texts = texts.n;
-	return 0;
+	return load_name_eras(definition, at, &dataset->dims[dim], name, err);
 }
 
 static int load_names(const struct definition *definition, const struct place *at,

@@ -39,8 +39,72 @@ static int load_defaults(const struct definition *definition, const struct place
 	return 0;
 }
 
+/*
+ * A spelling at append label @at_label: a text, or an object with a text and eras of it.  *@text is
+ * NULL where the spelling is not in use; *@until is lowered to where its era ends.
+ */
+static int load_spelling(const struct definition *definition, const struct place *at,
+			 int64_t at_label, const char **text, int64_t *until, struct error *err)
+{
+	struct scope *scope;
+	struct place member;
+	struct json value;
+	size_t n;
+	int r;
+
+	*text = NULL;
+	if (at->value.type != JSON_OBJECT)
+		return definition_text(definition, at, text, err);
+	r = definition_members(definition, at, "text eras", err);
+	if (r == 0)
+		r = load_scopes(definition, at, "text", &scope, &n, err);
+	if (r < 0)
+		return r;
+	while (at_label >= scope->until)
+		scope++;
+	if (scope->until < *until)
+		*until = scope->until;
+	member = scope->has_era ? scope->era : *at;
+	if ((json_get(&member.value, "text", &value) == 0 ||
+	     json_get(&at->value, "text", &value) == 0) &&
+	    value.type == JSON_NULL)
+		return 0;
+	r = scope_get(definition, scope, "text", JSON_STRING, &member, err);
+	if (r == DEFINITION_ABSENT)
+		return definition_fail(definition, at, err, "has no member 'text'");
+	return r < 0 ? r : definition_text(definition, &member, text, err);
+}
+
+/* A spelling, or a list of them, as of append label @at_label. */
+static int load_spellings(const struct definition *definition, const struct place *at,
+			  int64_t at_label, struct text_list *list, int64_t *until,
+			  struct error *err)
+{
+	bool is_list = at->value.type == JSON_ARRAY;
+	size_t n = is_list ? json_count(&at->value) : 1;
+
+	list->n = 0;
+	list->items = arena_zalloc(definition->arena, n + 1, sizeof(*list->items), err);
+	if (!list->items)
+		return ERR_MEMORY;
+	for (size_t i = 0; i < n; i++) {
+		struct place item = is_list ? definition_item(at, i) : *at;
+		int r = load_spelling(definition, &item, at_label, &list->items[list->n], until,
+				      err);
+
+		if (r < 0)
+			return r;
+		list->n += list->items[list->n] != NULL;
+	}
+	if (list->n == 0)
+		return definition_fail(definition, at, err,
+				       n ? "leaves an era without a text" : "is empty");
+	return 0;
+}
+
 static int load_match(const struct definition *definition, const struct place *at,
-		      enum source_kind kind, struct dataset_match *match, struct error *err)
+		      enum source_kind kind, int64_t at_label, struct dataset_match *match,
+		      int64_t *until, struct error *err)
 {
 	const char *time = kind == SOURCE_ECMWF_INDEX ? "levelist" : "time";
 	const struct {
@@ -59,7 +123,8 @@ static int load_match(const struct definition *definition, const struct place *a
 		struct place member = {.up = at, .key = lists[i].key};
 
 		if (json_get(&at->value, lists[i].key, &member.value) == 0)
-			r = load_texts(definition, &member, lists[i].list, err);
+			r = load_spellings(definition, &member, at_label, lists[i].list, until,
+					   err);
 		else if (i < 2)
 			return definition_fail(definition, at, err, "has no member '%s'",
 					       lists[i].key);
@@ -122,7 +187,8 @@ static int load_type(const struct definition *definition, const struct scope *sc
 	return 0;
 }
 
-static int load_era(const struct definition *definition, const struct scope *scope,
+/* The era from @from on; it ends with the scope, or where a spelling changes. */
+static int load_era(const struct definition *definition, const struct scope *scope, int64_t from,
 		    const struct dataset *dataset, struct variable_era *era, struct error *err)
 {
 	bool is_named = dataset->files.kind != SOURCE_WHOLE_OBJECT &&
@@ -130,7 +196,7 @@ static int load_era(const struct definition *definition, const struct scope *sco
 	struct place member;
 	int r;
 
-	era->from = scope->from;
+	era->from = from;
 	era->until = scope->until;
 	r = load_type(definition, scope, dataset, era, err);
 	if (r == 0)
@@ -144,10 +210,31 @@ static int load_era(const struct definition *definition, const struct scope *sco
 		return r;
 	r = scope_get(definition, scope, "match", JSON_OBJECT, &member, err);
 	if (r == 0)
-		return load_match(definition, &member, dataset->files.kind, &era->match, err);
+		return load_match(definition, &member, dataset->files.kind, from, &era->match,
+				  &era->until, err);
 	if (r == DEFINITION_ABSENT && is_named)
 		return definition_fail(definition, scope->base, err, "has no member 'match'");
 	return r < 0 ? r : 0;
+}
+
+/* Appends an era; the room for them doubles. */
+static int add_era(const struct definition *definition, struct dataset_variable *variable,
+		   const struct variable_era *era, struct error *err)
+{
+	size_t n = variable->n_eras;
+
+	if ((n & (n - 1)) == 0) {
+		struct variable_era *eras =
+			arena_zalloc(definition->arena, n ? 2 * n : 1, sizeof(*eras), err);
+
+		if (!eras)
+			return ERR_MEMORY;
+		if (n > 0)
+			memcpy(eras, variable->eras, n * sizeof(*eras));
+		variable->eras = eras;
+	}
+	variable->eras[variable->n_eras++] = *era;
+	return 0;
 }
 
 static int load_eras(const struct definition *definition, const struct place *at,
@@ -158,18 +245,17 @@ static int load_eras(const struct definition *definition, const struct place *at
 	size_t n;
 	int r = load_scopes(definition, at, ERA_MEMBERS, &scopes, &n, err);
 
-	if (r < 0)
-		return r;
-	variable->eras = arena_zalloc(definition->arena, n, sizeof(*variable->eras), err);
-	if (!variable->eras)
-		return ERR_MEMORY;
-	for (size_t i = 0; i < n; i++) {
-		r = load_era(definition, &scopes[i], dataset, &variable->eras[i], err);
-		if (r < 0)
-			return r;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		for (int64_t from = scopes[i].from; r == 0 && from < scopes[i].until;) {
+			struct variable_era era = {0};
+
+			r = load_era(definition, &scopes[i], from, dataset, &era, err);
+			if (r == 0)
+				r = add_era(definition, variable, &era, err);
+			from = era.until;
+		}
 	}
-	variable->n_eras = n;
-	return 0;
+	return r;
 }
 
 /* The filters, then the decoder with the variable's options, or the defaults and its element. */

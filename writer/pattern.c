@@ -175,6 +175,24 @@ int pattern_level(double level, struct buf *out, struct error *err)
 	return buf_append_text(out, text, err);
 }
 
+const char *pattern_name_text(const struct pattern_name *name, int64_t label, uint32_t place)
+{
+	size_t i = 0;
+
+	while (i + 1 < name->n_eras && label >= name->eras[i].until)
+		i++;
+	return name->eras[i].texts[place];
+}
+
+static int expand_name(const struct pattern_name *name, const struct pattern_values *values,
+		       struct buf *out, struct error *err)
+{
+	const char *text = pattern_name_text(name, values->label, values->labels[name->dim]);
+
+	return text ? buf_append_text(out, text, err)
+		    : error_set(err, ERR_ARGUMENT, "{%s} has no text there", name->name);
+}
+
 int pattern_expand(const struct pattern *pattern, const struct pattern_values *values,
 		   struct buf *out, struct error *err)
 {
@@ -200,8 +218,7 @@ int pattern_expand(const struct pattern *pattern, const struct pattern_values *v
 			r = pattern_level(*values->level, out, err);
 			break;
 		case PIECE_NAME:
-			r = buf_append_text(
-				out, piece->name->texts[values->labels[piece->name->dim]], err);
+			r = expand_name(piece->name, values, out, err);
 			break;
 		case PIECE_URL:
 			r = buf_append_text(out, values->url, err);

@@ -21,12 +21,18 @@
 #include "base/buf.h"
 #include "base/error.h"
 
+/* What holds of a name for append labels in [from, until). */
+struct name_era {
+	int64_t from, until;
+	const char **texts; /* NULL: there is no file of this label */
+};
+
 /* One text for each label of a dimension. */
 struct pattern_name {
 	const char *name;
 	uint32_t dim;
-	const char **texts;
-	size_t n_texts;
+	struct name_era *eras; /* in order, covering all time */
+	size_t n_eras;
 };
 
 enum piece_kind {
@@ -54,6 +60,7 @@ struct pattern {
 
 /* What the fields of a pattern stand for; a pattern that uses an absent one is our own mistake. */
 struct pattern_values {
+	int64_t label; /* along the append dimension */
 	int64_t init, lead;
 	const char *type;
 	const double *level;
@@ -70,6 +77,8 @@ int pattern_parse(struct slice text, const struct pattern_name *names, size_t n_
 /* Appends the text.  ERR_ARGUMENT: a lead that is no whole number of units, or negative. */
 int pattern_expand(const struct pattern *pattern, const struct pattern_values *values,
 		   struct buf *out, struct error *err);
+/* Text of a name for files of append label @label and place @place along its dimension, or NULL. */
+const char *pattern_name_text(const struct pattern_name *name, int64_t label, uint32_t place);
 /* Does the pattern have a field of this kind? */
 int pattern_uses(const struct pattern *pattern, enum piece_kind kind);
 /* Appends a level as indexes spell it: 1000, 0.01. */

@@ -430,7 +430,8 @@ static void extras_done(struct extras *extras)
 static int expand_extras(const struct dataset *dataset, const struct source_file *file,
 			 struct extras *extras, struct error *err)
 {
-	struct pattern_values values = {.init = file->init,
+	struct pattern_values values = {.label = file->label,
+					.init = file->init,
 					.lead = file->lead,
 					.type = dataset->files.types[file->type].text,
 					.labels = file->labels,

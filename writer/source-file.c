@@ -97,7 +97,17 @@ static int expand(const struct pattern *pattern, const struct pattern_values *va
 	return *ret_text ? 0 : ERR_MEMORY;
 }
 
-/* Times and URLs of a file whose type, position and labels are set. */
+/* A name without a text at the file's labels says that there is none: a member of another era. */
+static bool is_named(const struct dataset_files *files, const struct source_file *file)
+{
+	for (size_t i = 0; i < files->n_names; i++)
+		if (!pattern_name_text(&files->names[i], file->label,
+				       file->labels[files->names[i].dim]))
+			return false;
+	return true;
+}
+
+/* Times and URLs of a file whose type, position and labels are set.  1: there is no such file. */
 static int complete(const struct dataset *dataset, struct source_file *file, struct error *err)
 {
 	const struct dataset_files *files = &dataset->files;
@@ -112,7 +122,10 @@ static int complete(const struct dataset *dataset, struct source_file *file, str
 		     : files->lead >= 0
 			     ? dataset->dims[files->lead].durations[file->labels[files->lead]]
 			     : 0;
+	if (!is_named(files, file))
+		return 1;
 	era = file_era(dataset, file->label);
+	values.label = file->label;
 	values.init = file->init;
 	values.lead = file->lead;
 	r = expand(&era->url, &values, &file->url, err);
@@ -128,6 +141,8 @@ static int add_file(const struct dataset *dataset, const struct selection *selec
 	struct source_file file = *like;
 	int r = complete(dataset, &file, err);
 
+	if (r > 0)
+		return 0;
 	if (r == 0 && !holds_any(dataset, selection, &file)) {
 		source_file_done(&file);
 		return 0;
