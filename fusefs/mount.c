@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fusefs/mount.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/pool.h"
 #include "base/text.h"
 #include "fusefs/confine.h"
 
@@ -111,21 +108,6 @@ int mount_prepare(const char *mountpoint, char **ret_path, struct error *err)
 /* ---- readiness ---- */
 
 /* 0 once the root answers a listing. */
-static int list_root(const char *mountpoint)
-{
-	DIR *folder = opendir(mountpoint);
-	int failed;
-
-	if (!folder)
-		return errno;
-	errno = 0;
-	while (readdir(folder))
-		;
-	failed = errno;
-	closedir(folder);
-	return failed;
-}
-
 void mount_ready(int ready, const struct error *err)
 {
 	struct error none = ERROR_INIT;
@@ -151,7 +133,7 @@ static _Noreturn void parent_wait(int ready, pid_t child, const char *mountpoint
 	if (n != (ssize_t)sizeof(err))
 		error_set(&err, ERR_NETWORK, "the background process ended early");
 	if (err.kind == 0) {
-		failed = list_root(mountpoint);
+		failed = mount_list(mountpoint);
 		if (failed) {
 			error_set_errno(&err, failed, "cannot list '%s'", mountpoint);
 			kill(child, SIGTERM);
@@ -187,19 +169,6 @@ int mount_background(const char *mountpoint, const char *program, int *ret_ready
 	}
 	*ret_ready = ends[1];
 	return 0;
-}
-
-/*
- * Lists the root as any user would, then says so.  Only when a service manager listens: whoever
- * unmounts as soon as the mount is there must not find it busy.
- */
-static void *ready_run(void *argument)
-{
-	const struct mount_options *options = argument;
-
-	if (list_root(options->mountpoint) == 0)
-		supervisor_ready(&options->supervisor);
-	return NULL;
 }
 
 /* ---- serving ---- */
@@ -283,8 +252,6 @@ static int loop(struct fuse_session *session, const struct mount_options *option
 static int serve(struct fs *fs, struct fuse_session *session, const struct mount_options *options,
 		 int ready, struct error *err)
 {
-	pthread_t lister;
-	bool listing;
 	int signal = 0;
 	int r;
 
@@ -294,8 +261,6 @@ static int serve(struct fs *fs, struct fuse_session *session, const struct mount
 	if (r < 0)
 		return r;
 	mount_ready(ready, NULL);
-	listing = supervisor_is_heard() &&
-		  thread_start(&lister, ready_run, (void *)options, NULL) == 0;
 	r = loop(session, options, &signal, err);
 	limit_drain();
 	/* Somebody unmounted it; a connection that was aborted leaves a dead mount. */
@@ -303,8 +268,6 @@ static int serve(struct fs *fs, struct fuse_session *session, const struct mount
 		supervisor_gone(&options->supervisor);
 	fuse_session_exit(session);
 	fs_stop(fs);
-	if (listing)
-		pthread_join(lister, NULL);
 	return r;
 }
 

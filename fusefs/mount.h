@@ -39,7 +39,7 @@ void mount_ready(int ready, const struct error *err);
 
 /*
  * Mounts @fs and answers requests until the mount ends, by SIGINT, SIGTERM, SIGHUP or umount. Tells
- * @ready (-1 for none) and the supervisor when the root can be listed.  What is stuck on a dead
+ * @ready (-1 for none) and the supervisor when the mount is there.  What is stuck on a dead
  * network ends the process a second later; the supervisor unmounts.
  */
 int mount_serve(struct fs *fs, const struct mount_options *options, int ready, struct error *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fusefs/supervise.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,11 +21,11 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-enum { SAY_MOUNTED = 'm', SAY_READY = 'r', SAY_GONE = 'g' };
+enum { SAY_MOUNTED = 'm', SAY_GONE = 'g' };
 
 struct watch {
 	const char *mountpoint;
-	pid_t child;
+	pid_t child, lister;
 	int said, signals; /* what the child says; signalfd */
 	char device[32];   /* of the mount; empty before it was made */
 };
@@ -102,6 +103,21 @@ bool mount_remove(const char *path, bool lazy)
 	return errno == EPERM && run_fusermount(path, lazy);
 }
 
+int mount_list(const char *path)
+{
+	DIR *folder = opendir(path);
+	int failed;
+
+	if (!folder)
+		return errno;
+	errno = 0;
+	while (readdir(folder))
+		;
+	failed = errno;
+	closedir(folder);
+	return failed;
+}
+
 /* ---- the service manager ---- */
 
 /* The protocol of sd_notify(3): one datagram to the socket that the service manager names. */
@@ -124,13 +140,6 @@ static void notify_manager(const char *state)
 	(void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address,
 		      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n));
 	close(fd);
-}
-
-bool supervisor_is_heard(void)
-{
-	const char *path = getenv("NOTIFY_SOCKET");
-
-	return path && path[0];
 }
 
 /* ---- the supervisor ---- */
@@ -157,6 +166,16 @@ static void unmount(const struct watch *watch)
 		log_event(LOG_ERROR, "mount", "cannot unmount '%s'", watch->mountpoint);
 }
 
+/* A process that ends well once the root can be listed. */
+static void start_lister(struct watch *watch)
+{
+	if (!getenv("NOTIFY_SOCKET"))
+		return;
+	watch->lister = fork();
+	if (watch->lister == 0)
+		_exit(mount_list(watch->mountpoint) != 0);
+}
+
 /* What the child has said by now; false once it cannot say more. */
 static bool hear(struct watch *watch)
 {
@@ -164,18 +183,18 @@ static bool hear(struct watch *watch)
 
 	if (read(watch->said, &word, 1) != 1)
 		return false;
-	if (word == SAY_MOUNTED)
+	if (word == SAY_MOUNTED) {
 		mount_find(watch->mountpoint, type, watch->device);
+		start_lister(watch);
+	}
 	/* Its device number may be the next mount's already. */
 	if (word == SAY_GONE)
 		watch->device[0] = '\0';
-	if (word == SAY_READY)
-		notify_manager("READY=1");
 	return true;
 }
 
 /* Reaps whoever ended: true once that is the child. */
-static bool reap(const struct watch *watch, int *ret_status)
+static bool reap(struct watch *watch, int *ret_status)
 {
 	int status;
 	pid_t pid;
@@ -185,12 +204,17 @@ static bool reap(const struct watch *watch, int *ret_status)
 			*ret_status = status;
 			return true;
 		}
+		if (pid == watch->lister) {
+			watch->lister = 0;
+			if (status == 0)
+				notify_manager("READY=1");
+		}
 	}
 	return false;
 }
 
 /* Signals are for the child; true when it has ended. */
-static bool take_signal(const struct watch *watch, int *ret_status)
+static bool take_signal(struct watch *watch, int *ret_status)
 {
 	struct signalfd_siginfo info;
 
@@ -290,11 +314,6 @@ static void say(const struct supervisor *supervisor, char word)
 void supervisor_mounted(const struct supervisor *supervisor)
 {
 	say(supervisor, SAY_MOUNTED);
-}
-
-void supervisor_ready(const struct supervisor *supervisor)
-{
-	say(supervisor, SAY_READY);
 }
 
 void supervisor_gone(const struct supervisor *supervisor)

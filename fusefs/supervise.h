@@ -28,15 +28,19 @@ struct supervisor {
  */
 int supervise(const char *mountpoint, int ready, struct supervisor *ret_supervisor,
 	      struct error *err);
-/* The mount was made: from now on it is unmounted when the daemon ends in order. */
+/*
+ * The mount was made: from now on it is unmounted when the daemon ends in order.  The service
+ * manager is told once its root can be listed.
+ */
 void supervisor_mounted(const struct supervisor *supervisor);
 /* Somebody else has unmounted it: what is mounted there from now on is not ours. */
 void supervisor_gone(const struct supervisor *supervisor);
-/* Does a service manager want to know when the root can be listed? */
-bool supervisor_is_heard(void);
-/* The root can be listed: tells the service manager. */
-void supervisor_ready(const struct supervisor *supervisor);
 
+/*
+ * Lists the folder @path: 0 or an errno.  Never in a process that serves it: the kernel does not
+ * let go of one that ends while it waits for its own answer.
+ */
+int mount_list(const char *path);
 /* Removes the mount at @path, the user's own too; @lazy: also while it is in use.  False if not. */
 bool mount_remove(const char *path, bool lazy);
 /* Type and device number ("0:57") of what was mounted last at @path; empty texts if nothing. */
