@@ -8,10 +8,10 @@ fault() {
 	mv "$work/fault.new" "$work/fault"
 }
 
-serve() {
+serve() { # [FOLDER]
 	fault none
 	mkfifo "$work/end" "$work/port"
-	"$SERVE_FAULTS" "$work/sources" "$work/fault" <"$work/end" >"$work/port" &
+	"$SERVE_FAULTS" "${1:-$work/sources}" "$work/fault" <"$work/end" >"$work/port" &
 	server=$!
 	exec 9>"$work/end"
 	read -r port <"$work/port"
