@@ -32,6 +32,7 @@ enum {
 
 #define HTTP_PAUSE_FIRST INT64_C(50000)
 #define HTTP_PAUSE_MAX INT64_C(5000000)
+#define HTTP_PAUSE_LONGEST (86400 * TIME_SECOND) /* that anybody may ask for */
 #define HTTP_THROTTLE_FIRST INT64_C(200000)
 #define HTTP_THROTTLE_MAX INT64_C(10000000)
 
@@ -85,9 +86,8 @@ static int head_check_coding(const struct attempt *attempt, struct error *err)
 	return error_set(err, ERR_FORMAT, "answer encoded as '%s', which nobody asked for", coding);
 }
 
-/* "bytes 5-9/100"; the total may be "*". */
-static int head_parse_range(const char *text, uint64_t *ret_first, uint64_t *ret_last,
-			    uint64_t *ret_total, struct error *err)
+int http_parse_range(const char *text, uint64_t *ret_first, uint64_t *ret_last, uint64_t *ret_total,
+		     struct error *err)
 {
 	const char *dash, *slash;
 
@@ -114,7 +114,7 @@ static int head_check_range(struct attempt *attempt, const struct http_request *
 	bool to_end = request->length == UINT64_MAX;
 	int r;
 
-	r = head_parse_range(attempt_header(attempt, "content-range"), &first, &last, &total, err);
+	r = http_parse_range(attempt_header(attempt, "content-range"), &first, &last, &total, err);
 	if (r < 0)
 		return r;
 	if (first != request->offset || last < first ||
@@ -437,18 +437,22 @@ static int http_retry_after(const struct attempt *attempt, int64_t *ret_pause)
 {
 	const char *text = attempt_header(attempt, "retry-after");
 	uint64_t seconds;
-	time_t date;
+	int64_t date;
 
 	*ret_pause = 0;
 	if (!text)
 		return 0;
 	if (text_u64(slice_text(text), &seconds, NULL) == 0) {
-		*ret_pause = (int64_t)(seconds < 86400 ? seconds : 86400) * TIME_SECOND;
+		*ret_pause = seconds < HTTP_PAUSE_LONGEST / TIME_SECOND
+				     ? (int64_t)seconds * TIME_SECOND
+				     : HTTP_PAUSE_LONGEST;
 		return 1;
 	}
-	date = curl_getdate(text, NULL);
-	if (date > 0 && date * TIME_SECOND > time_now())
-		*ret_pause = date * TIME_SECOND - time_now();
+	date = http_date_time(text);
+	if (date > time_now())
+		*ret_pause = date - time_now();
+	if (*ret_pause > HTTP_PAUSE_LONGEST)
+		*ret_pause = HTTP_PAUSE_LONGEST;
 	return date > 0;
 }
 
@@ -484,7 +488,7 @@ static int run_check_body(struct http_run *run, const struct attempt *attempt, s
 	run->total = attempt->content_length;
 	if (!request->ranged)
 		return 0;
-	if (attempt->status == 206 && head_parse_range(attempt_header(attempt, "content-range"),
+	if (attempt->status == 206 && http_parse_range(attempt_header(attempt, "content-range"),
 						       &first, &last, &run->total, err) < 0)
 		return ERR_FORMAT;
 	if (request->length != UINT64_MAX && attempt->body.size != request->length)
@@ -885,7 +889,7 @@ int64_t http_date_time(const char *text)
 {
 	time_t date = curl_getdate(text, NULL);
 
-	return date > 0 ? date * TIME_SECOND : 0;
+	return date > 0 && date <= INT64_MAX / TIME_SECOND ? date * TIME_SECOND : 0;
 }
 
 int64_t http_header_time(const struct http_answer *answer, const char *name)

@@ -99,6 +99,12 @@ const char *http_header(const struct http_answer *answer, const char *name);
 /* Time of a header in microseconds since 1970, 0 if there is none. */
 int64_t http_header_time(const struct http_answer *answer, const char *name);
 
+/*
+ * Takes apart a Content-Range "bytes 5-9/100" (RFC 9110, section 14.4); the total is UINT64_MAX
+ * for "*".  @text may be NULL.  ERR_FORMAT.
+ */
+int http_parse_range(const char *text, uint64_t *ret_first, uint64_t *ret_last, uint64_t *ret_total,
+		     struct error *err);
 /* Microseconds since 1970 of an HTTP date, 0 for what is none. */
 int64_t http_date_time(const char *text);
 

@@ -547,7 +547,7 @@ static int az_page_element(void *argument, const char *path, const char *text, s
 	return 0;
 }
 
-static int az_page_read(struct cloud_page *page, struct slice body, struct error *err)
+int cloud_read_azure(struct cloud_page *page, struct slice body, struct error *err)
 {
 	/* The byte order mark that Azure puts in front. */
 	bool marked = body.size >= 3 && memcmp(body.data, "\xef\xbb\xbf", 3) == 0;
@@ -588,7 +588,7 @@ static int az_load_page(struct store *store, const char *prefix, bool delimiter,
 		return error_set(err, ERR_ABSENT, "there is no container '%s'", self->container);
 	if (answer.attempt.status != 200)
 		return az_error(&answer, err);
-	return az_page_read(page, buf_slice(&answer.attempt.body), err);
+	return cloud_read_azure(page, buf_slice(&answer.attempt.body), err);
 }
 
 static int az_list(struct store *store, const char *prefix, bool delimiter, store_list_fn each,

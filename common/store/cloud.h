@@ -89,6 +89,14 @@ int cloud_page_add(struct cloud_page *page, struct cloud_item item, struct error
 typedef int (*cloud_load_page)(struct store *store, const char *prefix, bool delimiter,
 			       const char *token, struct cloud_page *page, struct error *err);
 
+/*
+ * Adds what a page of a listing holds and sets its token, as each store writes them; ERR_FORMAT for
+ * anything else, after which some may have been added.
+ */
+int cloud_read_s3(struct cloud_page *page, struct slice body, struct error *err);
+int cloud_read_gcs(struct cloud_page *page, struct slice body, struct error *err);
+int cloud_read_azure(struct cloud_page *page, struct slice body, struct error *err);
+
 /* Lists below @root ("" or ending in '/'), page by page. */
 int cloud_list(struct store *store, const char *root, cloud_load_page load, const char *prefix,
 	       bool delimiter, store_list_fn each, void *argument, struct error *err);

@@ -498,7 +498,7 @@ static int gcs_remove(struct store *store, const char *key, struct error *err)
 
 /* --- listing --- */
 
-static int gcs_page_read(struct slice body, struct cloud_page *page, struct error *err)
+int cloud_read_gcs(struct cloud_page *page, struct slice body, struct error *err)
 {
 	struct json root, kind, list, item, name, ignored;
 	int r = json_parse(body, &root, err);
@@ -564,7 +564,7 @@ static int gcs_load_page(struct store *store, const char *prefix, bool delimiter
 		return error_set(err, ERR_ABSENT, "there is no bucket '%s'", self->bucket);
 	if (answer.attempt.status != 200)
 		return gcs_error(&answer, err);
-	r = gcs_page_read(buf_slice(&answer.attempt.body), page, err);
+	r = cloud_read_gcs(page, buf_slice(&answer.attempt.body), err);
 	return r < 0 ? error_prefix(err, "the store's answer") : 0;
 }
 

@@ -918,19 +918,19 @@ static int s3_decode_key(char **key, struct error *err)
 	return s3_replace_text(key, (const char *)plain.data, err);
 }
 
-static int s3_page_read(struct s3_page *reader, struct slice body, struct error *err)
+int cloud_read_s3(struct cloud_page *page, struct slice body, struct error *err)
 {
-	struct cloud_page *page = reader->page;
-	int r = xml_parse(body, s3_page_element, reader, err);
+	struct s3_page reader = {.page = page};
+	int r = xml_parse(body, s3_page_element, &reader, err);
 
-	free(reader->next.key);
-	if (r == 0 && !reader->complete)
+	free(reader.next.key);
+	if (r == 0 && !reader.complete)
 		r = error_set(err, ERR_FORMAT, "a listing that is not one");
-	if (r == 0 && reader->truncated && (!page->token || !page->token[0]))
+	if (r == 0 && reader.truncated && (!page->token || !page->token[0]))
 		r = error_set(err, ERR_FORMAT, "a listing that goes on but does not say where");
-	for (size_t i = 0; reader->encoded && i < page->items.n && r == 0; i++)
+	for (size_t i = 0; reader.encoded && i < page->items.n && r == 0; i++)
 		r = s3_decode_key(&page->items.items[i].key, err);
-	if (r == 0 && !reader->truncated) {
+	if (r == 0 && !reader.truncated) {
 		free(page->token);
 		page->token = NULL;
 	}
@@ -964,7 +964,6 @@ static int s3_load_page(struct store *store, const char *prefix, bool delimiter,
 	CLEANUP(http_answer_done) struct http_answer answer = {0};
 	CLEANUP(freep) char *query = s3_list_query(prefix, delimiter, token, err);
 	struct s3_call call = {.method = "GET", .query = query, .answer_max = S3_PAGE_MAX};
-	struct s3_page reader = {.page = page};
 	int r;
 
 	if (!query)
@@ -976,7 +975,7 @@ static int s3_load_page(struct store *store, const char *prefix, bool delimiter,
 		return error_set(err, ERR_ABSENT, "there is no bucket '%s'", self->bucket);
 	if (answer.attempt.status != 200)
 		return s3_error(&answer, err);
-	return s3_page_read(&reader, buf_slice(&answer.attempt.body), err);
+	return cloud_read_s3(page, buf_slice(&answer.attempt.body), err);
 }
 
 static int s3_list(struct store *store, const char *prefix, bool delimiter, store_list_fn each,

@@ -2,18 +2,17 @@
 /*
  * Any web server, read only.  Folders are listed where the server shows an index of them.
  */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
 #include "base/text.h"
-#include "base/vec.h"
 #include "net/http.h"
 #include "net/url.h"
 #include "store/cloud.h"
 #include "store/drivers.h"
 #include "store/explain.h"
+#include "store/web-index.h"
 
 enum {
 	WEB_INDEX_MAX = 64 * 1024 * 1024,
@@ -114,15 +113,6 @@ static int web_head(struct store *store, const char *key, struct store_info *ret
 
 /* --- indexes --- */
 
-DEFINE_VEC(web_names, char *);
-
-static void web_names_free(struct web_names *names)
-{
-	for (size_t i = 0; i < names->n; i++)
-		free(names->items[i]);
-	web_names_done(names);
-}
-
 static bool text_holds(struct slice text, const char *words)
 {
 	size_t size = strlen(words);
@@ -142,106 +132,6 @@ static bool web_is_index(const struct http_answer *answer)
 	return type && strncasecmp(type, "text/html", 9) == 0 &&
 	       (text_holds(body, "index of") || text_holds(body, "directory listing") ||
 		text_holds(body, "parent directory") || text_holds(body, "href=\"../\""));
-}
-
-/* &amp; and the like, in place. */
-static void web_undo_entities(char *text)
-{
-	static const struct {
-		const char *entity;
-		char byte;
-	} known[] = {{"&amp;", '&'},  {"&lt;", '<'},	{"&gt;", '>'}, {"&quot;", '"'},
-		     {"&#39;", '\''}, {"&#x27;", '\''}, {"&#34;", '"'}};
-	char *to = text;
-
-	while (*text) {
-		size_t i = 0;
-
-		while (i < ARRAY_LEN(known) && !text_starts(text, known[i].entity))
-			i++;
-		*to++ = i < ARRAY_LEN(known) ? known[i].byte : *text;
-		text += i < ARRAY_LEN(known) ? strlen(known[i].entity) : 1;
-	}
-	*to = '\0';
-}
-
-/* The one name below the folder at @path that a link means, "" if it leads elsewhere. */
-static int web_link_name(const char *path, char *link, struct buf *out, struct error *err)
-{
-	size_t size = strlen(path), end;
-
-	web_undo_entities(link);
-	if (text_starts(link, path))
-		link += size;
-	else if (text_starts(link, "./"))
-		link += 2;
-	end = strcspn(link, "?#");
-	if (end == 0 || link[end] || link[0] == '/' || link[0] == '.')
-		return 0;
-	size = strcspn(link, "/");
-	if (link[size] && link[size + 1])
-		return 0;
-	if (memchr(link, ':', size))
-		return 0;
-	return text_percent_decode(slice_text(link), out, err);
-}
-
-static int web_add_link(const char *path, struct slice link, struct web_names *names,
-			struct error *err)
-{
-	CLEANUP(freep) char *text = slice_dup(link, err);
-	CLEANUP(buf_done) struct buf name = BUF_INIT(1 << 16);
-	char *copy;
-	int r;
-
-	if (!text)
-		return ERR_MEMORY;
-	/* A link that cannot be read is not one of the index's. */
-	if (web_link_name(path, text, &name, err) < 0 || !name.size)
-		return 0;
-	if (memchr(name.data, '\0', name.size))
-		return 0;
-	copy = slice_dup(buf_slice(&name), err);
-	if (!copy)
-		return ERR_MEMORY;
-	for (size_t i = 0; i < names->n; i++)
-		if (strcmp(names->items[i], copy) == 0) {
-			free(copy);
-			return 0;
-		}
-	r = web_names_push(names, copy, err);
-	if (r < 0)
-		free(copy);
-	return r;
-}
-
-static int web_find_links(const char *path, struct slice page, struct web_names *names,
-			  struct error *err)
-{
-	for (size_t i = 0; i + 6 < page.size; i++) {
-		size_t end;
-		char quote;
-		int r;
-
-		if (strncasecmp((const char *)page.data + i, "href=", 5) != 0)
-			continue;
-		quote = (char)page.data[i + 5];
-		if (quote != '"' && quote != '\'')
-			continue;
-		i += 6;
-		for (end = i; end < page.size && page.data[end] != (uint8_t)quote;)
-			end++;
-		r = web_add_link(path, slice_of(page.data + i, end - i), names, err);
-		if (r < 0)
-			return r;
-		i = end;
-	}
-	return 0;
-}
-
-static int web_name_order(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* Names in the folder @key ("" or ending in '/'): 0, STORE_ABSENT, or an error. */
@@ -270,10 +160,7 @@ static int web_read_folder(struct store_web *self, const char *key, struct web_n
 	if (r < 0)
 		return r;
 	parts.target[strcspn(parts.target, "?")] = '\0';
-	r = web_find_links(parts.target, buf_slice(&answer.attempt.body), names, err);
-	if (r == 0 && names->n)
-		qsort(names->items, names->n, sizeof(names->items[0]), web_name_order);
-	return r;
+	return web_index_read(parts.target, buf_slice(&answer.attempt.body), names, err);
 }
 
 struct web_walk {
@@ -289,6 +176,10 @@ static int web_walk_folder(const struct web_walk *walk, const char *folder, cons
 	CLEANUP(web_names_free) struct web_names names = {0};
 	int r = web_read_folder(walk->self, folder, &names, err);
 
+	/* What is below it would be missing without a word. */
+	if (r == STORE_ABSENT && depth > 0)
+		return error_set(err, ERR_ABSENT, "the folder '%s' is in an index but not there",
+				 folder);
 	if (depth > WEB_DEPTH_MAX)
 		return error_set(err, ERR_FORMAT, "folders nested too deeply");
 	for (size_t i = 0; i < names.n && r == 0; i++) {
