@@ -434,7 +434,96 @@ static void test_script(void **state)
 		fail_msg("error: %s", err.text);
 }
 
+/* --- a write that is done, though its answer is lost --- */
+
+struct lost {
+	bool theirs; /* somebody else's write came in between */
+	char id[64]; /* of the first write */
+	unsigned int writes;
+};
+
+/* Azure has it in a header, Google in the first part of the body. */
+static void note_write_id(struct lost *lost, const struct bad_request *q)
+{
+	static const char mark[] = "\"icechunk_write_id\":\"";
+	const uint8_t *at =
+		q->body.size ? memmem(q->body.data, q->body.size, mark, strlen(mark)) : NULL;
+	char header[4096];
+
+	if (at)
+		sscanf((const char *)at + strlen(mark), "%60[^\"]", lost->id);
+	else
+		snprintf(lost->id, sizeof(lost->id), "%.60s",
+			 bad_header(q, "x-ms-meta-icechunk_write_id", header));
+}
+
+static void lose_answer(void *argument, struct bad_connection *c, const struct bad_request *q)
+{
+	struct lost *lost = argument;
+	const char *id = lost->theirs ? "theirs" : lost->id;
+	char headers[200], body[200];
+
+	if (strcmp(q->method, "PUT") == 0 || strcmp(q->method, "POST") == 0) {
+		if (lost->writes++ == 0) {
+			note_write_id(lost, q);
+			bad_close(c, true);
+		} else {
+			bad_reply_text(c, 412, "", "");
+		}
+		return;
+	}
+	snprintf(headers, sizeof(headers), "ETag: \"8\"\r\nx-ms-meta-icechunk_write_id: %s\r\n",
+		 id);
+	snprintf(
+		body, sizeof(body),
+		"{\"size\":\"3\",\"generation\":\"8\",\"metadata\":{\"icechunk_write_id\":\"%s\"}}",
+		id);
+	bad_reply_text(c, 200, headers, body);
+}
+
+static struct lost_case {
+	const char *name;
+	const char *url;
+	bool theirs;
+	int want;
+	const char *version;
+} lost_cases[] = {
+	{"gs: 412 with our own write id", GS, false, 0, "8"},
+	{"gs: 412 with another's write id", GS, true, STORE_CHANGED, NULL},
+	{"az: 412 with our own write id", AZ, false, 0, "\"8\""},
+	{"az: 412 with another's write id", AZ, true, STORE_CHANGED, NULL},
+};
+
+static void test_lost_answer(void **state)
+{
+	const struct lost_case *c = *state;
+	struct lost lost = {.theirs = c->theirs};
+	CLEANUP(bad_server_stopp)
+	struct bad_server *server = bad_server_start(lose_answer, &lost, NULL);
+	CLEANUP(store_freep) struct store *store = NULL;
+	struct error err = ERROR_INIT;
+	struct version version = {.text = "7"}, written = {0};
+	char endpoint[100];
+	struct store_options options = {.endpoint_url = endpoint,
+					.allow_private = true,
+					.anonymous = true,
+					.timeout_ms = 2500};
+	int r;
+
+	snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%u", bad_server_port(server));
+	assert_ok(store_open(c->url, &options, &store, &err), &err);
+	r = store_replace(store, "key", &version, slice_text("new"), &written, &err);
+	if (r != c->want)
+		fail_msg("result %d, error: %s", r, err.text);
+	assert_true(strlen(lost.id) > 8);
+	assert_int_equal(bad_server_requests(server), 3);
+	if (c->version)
+		assert_string_equal(written.text, c->version);
+}
+
 int main(void)
 {
-	return RUN_CASES(test_script, scripts);
+	int failed = RUN_CASES(test_script, scripts);
+
+	return failed + RUN_CASES(test_lost_answer, lost_cases);
 }
