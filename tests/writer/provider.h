@@ -330,3 +330,28 @@ static inline size_t count_refs_of(const char *url)
 	}
 	return n;
 }
+
+static inline void append_file(const char *path, struct buf *out)
+{
+	struct error err = ERROR_INIT;
+	FILE *file = fopen(path, "rb");
+	uint8_t block[65536];
+	size_t n;
+
+	assert_non_null(file);
+	while ((n = fread(block, 1, sizeof(block), file)) > 0)
+		assert_ok(buf_append(out, block, n, &err), &err);
+	fclose(file);
+}
+
+/* @text, which is freed, with the first @from replaced. */
+static inline char *replaced(char *text, const char *from, const char *to)
+{
+	struct error err = ERROR_INIT;
+	char *spot = strstr(text, from), *changed;
+
+	assert_non_null(spot);
+	changed = text_printf(&err, "%.*s%s%s", (int)(spot - text), text, to, spot + strlen(from));
+	free(text);
+	return changed;
+}

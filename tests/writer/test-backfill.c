@@ -399,30 +399,6 @@ static void test_whole_objects(void **state)
 	}
 }
 
-static void append_file(const char *path, struct buf *out)
-{
-	struct error err = ERROR_INIT;
-	FILE *file = fopen(path, "rb");
-	uint8_t block[65536];
-	size_t n;
-
-	assert_non_null(file);
-	while ((n = fread(block, 1, sizeof(block), file)) > 0)
-		assert_ok(buf_append(out, block, n, &err), &err);
-	fclose(file);
-}
-
-static char *replaced(char *text, const char *from, const char *to)
-{
-	struct error err = ERROR_INIT;
-	char *spot = strstr(text, from), *changed;
-
-	assert_non_null(spot);
-	changed = text_printf(&err, "%.*s%s%s", (int)(spot - text), text, to, spot + strlen(from));
-	free(text);
-	return changed;
-}
-
 /* Without an index the messages' own headers say what they are: two messages of the HRRR of
  * 2023-07-22 06 UTC, lead 1 h, TMP and UGRD (data/README.md, "grib"). */
 static void test_header_scan(void **state)

@@ -24,20 +24,27 @@ static void note_failure(void *argument, const char *check, const char *reason)
 	snprintf(failures + used, sizeof(failures) - used, "%s: %s\n", check, reason);
 }
 
-static int update(struct provider *p, const char *now, int64_t deadline,
-		  struct write_counts *counts, struct error *err)
+/* Checks may run for @grace, which polling may not. */
+static int update_and_check(struct provider *p, const char *now, int64_t deadline, int64_t grace,
+			    struct write_counts *counts, struct error *err)
 {
 	struct update_options options = {.dataset = p->dataset,
 					 .site = &p->site,
 					 .has_deadline = true,
 					 .has_grace = true,
 					 .deadline = deadline,
-					 .grace = 0,
+					 .grace = grace,
 					 .failed = note_failure};
 
 	failures[0] = '\0';
 	p->site.clock_offset = at(now) - time_now();
 	return update_run(&options, counts, err);
+}
+
+static int update(struct provider *p, const char *now, int64_t deadline,
+		  struct write_counts *counts, struct error *err)
+{
+	return update_and_check(p, now, deadline, 0, counts, err);
 }
 
 /* A store with the first day, as a backfill leaves it. */
@@ -273,6 +280,65 @@ static void test_checks(void **state)
 	provider_done(&p);
 }
 
+/* A file of two messages of the HRRR of 2023-07-22 06 UTC (data/README.md, "grib"). */
+static void publish_real(struct provider *p, struct slice data)
+{
+	CLEANUP(freep) char *path = source_path(p, "20250102", 12, 1, true, "");
+
+	publish_data(p, "20250102", 12, 1, true, 0);
+	write_text(path, data.data, data.size);
+	publish_index(p, "20250102", 12, 1, true,
+		      "1:0:d=2025010212:AAA:surface:1 hour fcst:\n"
+		      "2:1272861:d=2025010212:BBB:surface:0-1 hour acc fcst:\n");
+}
+
+/* Real messages decode, and the update that brought them is well; a damaged one is told. */
+static void test_decodes(void **state)
+{
+	const struct small small = {.x = 1799,
+				    .extra = ", \"validators\": [{\"check\": \"decode_health\"}]"};
+	CLEANUP(buf_done) struct buf data = BUF_INIT(64U << 20);
+	CLEANUP(freep) char *definition = NULL, *path = NULL;
+	struct error err = ERROR_INIT;
+	struct write_counts counts;
+	struct backfill_options options;
+	struct provider p;
+
+	(void)state;
+	if (!test_data("."))
+		skip();
+	provider_init(&p, &small);
+	definition = slice_dup(p.dataset->text, &err);
+	definition = replaced(definition, "\"y\": {\"size\": 2}", "\"y\": {\"size\": 1059}");
+	path = text_printf(&err, "%s/small/dataset.json", p.datasets);
+	write_text(path, definition, strlen(definition));
+	p.dataset = dataset_free(p.dataset);
+	assert_ok(dataset_find(p.datasets, "small", &p.dataset, &err), &err);
+	options = (struct backfill_options){.dataset = p.dataset,
+					    .site = &p.site,
+					    .selection = &p.selection,
+					    .has_end = true,
+					    .end = at("2025-01-02"),
+					    .jobs_per_pod = 30};
+	assert_ok(backfill_local(&options, &counts, &err), &err);
+	append_file(test_data("grib/hrrr.t06z.wrfsfcf01-TMP.grib2"), &data);
+	append_file(test_data("grib/hrrr.t06z.wrfsfcf01-UGRD.grib2"), &data);
+	publish_real(&p, buf_slice(&data));
+	assert_ok(update_and_check(&p, NOW, TIME_HOUR, TIME_HOUR, &counts, &err), &err);
+	assert_int_equal(counts.n_refs, 2);
+	assert_string_equal(failures, "");
+
+	/* Section 1 of the second message says that it is longer than the message; the header,
+	 * which the check of the index looks at, stays. */
+	memset(data.data + 1272861 + 16, 0xff, 4);
+	publish_real(&p, buf_slice(&data));
+	assert_int_equal(update_and_check(&p, NOW, TIME_HOUR, TIME_HOUR, &counts, &err),
+			 CHECK_FAILED);
+	assert_non_null(strstr(failures, "decode_health: 'b' cannot be decoded: "));
+	assert_null(strstr(failures, "'a'"));
+	provider_done(&p);
+}
+
 /*
  * An analysis made of leads 0 and 1: what extends the archive waits for its lead-0 file, so that
  * the leading edge is never ragged; what fills in a position that is there does not.
@@ -388,12 +454,12 @@ static void test_killed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_window),	  cmocka_unit_test(test_grows_lazily),
-		cmocka_unit_test(test_polls),	  cmocka_unit_test(test_refreshes),
-		cmocka_unit_test(test_refuses),	  cmocka_unit_test(test_stops),
-		cmocka_unit_test(test_checks),	  cmocka_unit_test(test_two_at_once),
-		cmocka_unit_test(test_withholds), cmocka_unit_test(test_whole_position),
-		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_decodes),	       cmocka_unit_test(test_window),
+		cmocka_unit_test(test_grows_lazily),   cmocka_unit_test(test_polls),
+		cmocka_unit_test(test_refreshes),      cmocka_unit_test(test_refuses),
+		cmocka_unit_test(test_stops),	       cmocka_unit_test(test_checks),
+		cmocka_unit_test(test_two_at_once),    cmocka_unit_test(test_withholds),
+		cmocka_unit_test(test_whole_position), cmocka_unit_test(test_killed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
