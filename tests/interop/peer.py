@@ -94,6 +94,20 @@ def container(prefix):
             icechunk.containers_credentials({prefix: None}))
 
 
+def make_public_bucket(folder):
+    """Makes a bucket of the server beside which the test runs readable for everyone."""
+    folder.mkdir(exist_ok=True)
+    policy = {"Version": "2012-10-17", "Statement": [{
+        "Effect": "Allow", "Principal": "*", "Action": ["s3:GetObject", "s3:ListBucket"],
+        "Resource": [f"arn:aws:s3:::{folder.name}", f"arn:aws:s3:::{folder.name}/*"]}]}
+    owner = {"owner": os.environ["AWS_ACCESS_KEY_ID"], "grantees": []}
+    try:
+        os.setxattr(folder, "user.policy", json.dumps(policy).encode())
+        os.setxattr(folder, "user.acl", json.dumps(owner).encode())
+    except OSError as error:
+        raise unittest.SkipTest(f"no extended attributes for the server's folder: {error}")
+
+
 def start_mount(url, folder, *options):
     """Starts refmtfs, in a session of its own, and returns it once the mount is there."""
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):

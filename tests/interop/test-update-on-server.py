@@ -113,16 +113,7 @@ class Update(peer.Case):
                      "--source", f"s3://{BUCKET}/={os.environ['AWS_ENDPOINT_URL']}/{BUCKET}/"]
 
     def make_public_bucket(self):
-        self.bucket.mkdir(exist_ok=True)
-        policy = {"Version": "2012-10-17", "Statement": [{
-            "Effect": "Allow", "Principal": "*", "Action": ["s3:GetObject", "s3:ListBucket"],
-            "Resource": [f"arn:aws:s3:::{BUCKET}", f"arn:aws:s3:::{BUCKET}/*"]}]}
-        owner = {"owner": os.environ["AWS_ACCESS_KEY_ID"], "grantees": []}
-        try:
-            os.setxattr(self.bucket, "user.policy", json.dumps(policy).encode())
-            os.setxattr(self.bucket, "user.acl", json.dumps(owner).encode())
-        except OSError as error:
-            raise unittest.SkipTest(f"no extended attributes for the server's folder: {error}")
+        peer.make_public_bucket(self.bucket)
         for path in sorted(self.bucket.glob("**/*"), reverse=True):
             path.rmdir() if path.is_dir() else path.unlink()
         for day, hour in WINDOW:
