@@ -88,7 +88,7 @@ static int open_file(const char *name, struct input *input, struct error *err)
 	if (input->fd < 0 || fstat(input->fd, &status) < 0)
 		return error_set_errno(err, errno, "cannot open '%s'", name);
 	if (!S_ISREG(status.st_mode))
-		return error_set(err, ERR_ARGUMENT, "'%s' is not a regular file", name);
+		return error_set(err, ERR_FORMAT, "'%s' is not a regular file", name);
 	input->size = (uint64_t)status.st_size;
 	return 0;
 }
