@@ -3,16 +3,16 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <uthash.h>
 
 #include "base/json.h"
 #include "base/text.h"
 #include "base/time.h"
-#include "base/vec.h"
-#include "cli/progress.h"
 #include "cli/table.h"
 #include "fusefs/options.h"
+#include "fusefs/seen.h"
 #include "repo/source.h"
+
+#define HEAD_TIMEOUT_MS 20000
 
 struct plain {
 	struct view_options view;
@@ -190,49 +190,19 @@ static int cat_run(struct cli *cli, const void *options, struct error *err)
 
 /* ---- verify ---- */
 
-/* One object that references point at, asked for once. */
-struct source_seen {
-	uint64_t end; /* furthest byte that a reference needs */
-	uint64_t n_refs;
-	UT_hash_handle hh;
-	char location[];
-};
-
 struct verify {
 	struct cli *cli;
 	struct viewed *viewed;
-	struct sources *sources;
-	struct source_seen *seen;
-	struct progress *progress;
+	struct seen *seen;
 	uint64_t n_chunks, n_bad;
 };
 
-static void verify_says(struct verify *verify, const char *what, const char *text)
+static void verify_says(void *argument, const char *what, const char *text)
 {
+	struct verify *verify = argument;
+
 	verify->n_bad++;
 	output_printf(verify->cli->out, "%s: %s\n", what, text);
-}
-
-static int verify_remember(struct verify *verify, const struct view_chunk *chunk, struct error *err)
-{
-	size_t n = strlen(chunk->location);
-	struct source_seen *seen;
-	uint64_t end;
-
-	if (__builtin_add_overflow(chunk->offset, chunk->length, &end))
-		end = UINT64_MAX;
-	HASH_FIND(hh, verify->seen, chunk->location, n, seen);
-	if (!seen) {
-		seen = calloc(1, sizeof(*seen) + n + 1);
-		if (!seen)
-			return error_memory(err);
-		memcpy(seen->location, chunk->location, n);
-		HASH_ADD(hh, verify->seen, location, n, seen);
-	}
-	seen->n_refs++;
-	if (end > seen->end)
-		seen->end = end;
-	return 0;
 }
 
 static int verify_chunk(struct verify *verify, const char *path, const struct view_file *file,
@@ -248,7 +218,7 @@ static int verify_chunk(struct verify *verify, const char *path, const struct vi
 	if (strcmp(chunk.state, "present") != 0)
 		verify_says(verify, path, chunk.state);
 	if (chunk.location && strcmp(chunk.kind, "virtual") == 0)
-		r = verify_remember(verify, &chunk, err);
+		r = seen_add(verify->seen, chunk.location, chunk.offset, chunk.length, err);
 	view_chunk_done(&chunk);
 	return r;
 }
@@ -283,36 +253,24 @@ static int verify_folder(struct verify *verify, const char *path, const struct v
 	return r == VIEW_END ? 0 : r;
 }
 
-/* Is the object there and long enough for what points at it? */
-static void verify_source(struct verify *verify, const struct source_seen *seen)
+/* Asks for every object that was seen. */
+static int verify_sources(struct verify *verify, const struct plain *plain, struct error *err)
 {
-	struct error err = ERROR_INIT;
-	struct source source = {0};
-	struct store_info info;
-	char text[160];
+	CLEANUP(sources_freep) struct sources *sources = NULL;
+	struct open_options open;
 	int r;
 
-	r = sources_find(verify->sources, slice_text(seen->location), &source, &err);
+	r = view_open_options(&plain->view, verify->cli->memory, &open, err);
+	/* Whether an object is there is said sooner than all of it is read. */
+	open.reader.sources.timeout_ms =
+		plain->view.timeout.given ? open.reader.timeout_ms : HEAD_TIMEOUT_MS;
 	if (r == 0)
-		r = store_head(source.store, source.key, &info, &err);
-	free(source.key);
-	if (r < 0) {
-		verify_says(verify, seen->location, err.text);
-	} else if (r == STORE_ABSENT) {
-		snprintf(text, sizeof(text), "does not exist; %llu references point at it",
-			 (unsigned long long)seen->n_refs);
-		verify_says(verify, seen->location, text);
-	} else if (info.size < seen->end) {
-		snprintf(text, sizeof(text), "%llu bytes, references reach to %llu",
-			 (unsigned long long)info.size, (unsigned long long)seen->end);
-		verify_says(verify, seen->location, text);
-	}
+		r = sources_new(verify->viewed->opened.repo, &open.reader.sources, &sources, err);
+	return r < 0 ? r : seen_check(verify->seen, sources, verify_says, verify, err);
 }
 
 static int verify_all(struct verify *verify, const struct plain *plain, struct error *err)
 {
-	struct source_seen *seen, *next;
-	struct open_options open;
 	struct view_file file;
 	struct view_attr attr;
 	int r;
@@ -320,31 +278,22 @@ static int verify_all(struct verify *verify, const struct plain *plain, struct e
 	r = plain_walk(verify->cli, plain, verify->viewed, &file, &attr, err);
 	if (r != 0)
 		return r;
-	r = view_open_options(&plain->view, verify->cli->memory, &open, err);
-	if (r == 0)
-		r = sources_new(verify->viewed->opened.repo, &open.reader.sources, &verify->sources,
-				err);
-	if (r == 0)
-		r = attr.is_folder ? verify_folder(verify, "", &file, err)
-				   : verify_chunk(verify, plain->path, &file, err);
-	HASH_ITER(hh, verify->seen, seen, next)
-	{
-		if (r == 0)
-			verify_source(verify, seen);
-		HASH_DEL(verify->seen, seen);
-		free(seen);
-	}
-	sources_free(verify->sources);
-	return r;
+	r = attr.is_folder ? verify_folder(verify, "", &file, err)
+			   : verify_chunk(verify, plain->path, &file, err);
+	return r < 0 ? r : verify_sources(verify, plain, err);
 }
 
 static int verify_run(struct cli *cli, const void *options, struct error *err)
 {
 	CLEANUP(viewed_done) struct viewed viewed = {0};
+	CLEANUP(seen_freep) struct seen *seen = NULL;
 	struct verify verify = {.cli = cli, .viewed = &viewed};
 	int r;
 
-	r = verify_all(&verify, options, err);
+	r = seen_new(&seen, err);
+	verify.seen = seen;
+	if (r == 0)
+		r = verify_all(&verify, options, err);
 	if (r != 0)
 		return r;
 	output_printf(cli->out, "%llu chunks, %llu findings\n", (unsigned long long)verify.n_chunks,
