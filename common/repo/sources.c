@@ -162,6 +162,14 @@ static bool is_public_scheme(const struct location *location)
 	return false;
 }
 
+/* Refuses to follow @url, which may have a signature in its query. */
+static int refuse(struct slice url, const char *why, struct error *err)
+{
+	CLEANUP(freep) char *shown = store_location_shown(url);
+
+	return error_set(err, ERR_DENIED, "'%s' %s", shown ? shown : "", why);
+}
+
 /* The allowance for @url: a pair, NULL for the default one (anonymous, public), or ERR_DENIED. */
 static int permit(const struct sources *sources, const struct location *location, struct slice url,
 		  const struct pair **ret_pair, struct error *err)
@@ -169,9 +177,7 @@ static int permit(const struct sources *sources, const struct location *location
 	const struct pair *pair = pair_covering(&sources->allow, url);
 
 	if (!pair && (sources->options.no_default_allow || !is_public_scheme(location)))
-		return error_set(err, ERR_DENIED,
-				 "'%.*s' may not be followed without --allow for its container",
-				 (int)url.size, (const char *)url.data);
+		return refuse(url, "may not be followed without --allow for its container", err);
 	*ret_pair = pair;
 	return 0;
 }
@@ -336,9 +342,7 @@ static int find_expanded(struct sources *sources, const struct config_values *va
 	if (r < 0)
 		return r;
 	if (!container)
-		return error_set(err, ERR_DENIED,
-				 "'%.*s' lies in no container that the repository registers",
-				 (int)url.size, (const char *)url.data);
+		return refuse(url, "lies in no container that the repository registers", err);
 	/* Naming a mirror is a permission for what it names. */
 	mirror = pair_covering(&sources->mirrors, url);
 	if (mirror)

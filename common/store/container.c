@@ -57,6 +57,13 @@ size_t store_location_root(const char *location)
 	return location[start + host] ? 0 : start + host;
 }
 
+char *store_location_shown(struct slice location)
+{
+	CLEANUP(freep) char *text = slice_dup(location, NULL);
+
+	return text ? url_redact(text, NULL) : NULL;
+}
+
 /* The key below the prefix, or NULL with ERR_DENIED. */
 static const char *container_key(struct store *store, const char *key, struct error *err)
 {

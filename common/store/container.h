@@ -17,6 +17,10 @@
  */
 size_t store_location_root(const char *location);
 
+/* New text of @location for messages: no secrets of a query; the caller frees it.  NULL: no memory.
+ */
+char *store_location_shown(struct slice location);
+
 /*
  * Opens the container @prefix.  The store's keys are those of locations under the same root;
  * a key outside of the prefix is ERR_DENIED.  It is read only.
