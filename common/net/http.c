@@ -722,8 +722,12 @@ static int run_rest(struct http_run *run, struct error *err)
 
 	if (run->last.kind == ERR_THROTTLED && run->retry_after > 0)
 		lane_pause(run->site->lane, run->retry_after);
-	if (!run_has_tries(run))
+	if (!run_has_tries(run)) {
+		/* Each try stalled, but there was time left: no deadline has passed. */
+		if (run->last.kind == ERR_TIMEOUT)
+			run->last.kind = ERR_TEMPORARY;
 		return run_fail(run, err);
+	}
 	if (now + pause >= run->deadline) {
 		if (run->retry_after > 0)
 			return error_set(err, run->last.kind,

@@ -82,9 +82,10 @@ struct http_answer {
 
 /*
  * Sends @request until an answer is HTTP_DONE, whatever its status, or no try is left.  Good
- * answers (2xx) have been checked.  Errors: TEMPORARY (no connection, broken ones or HTTP 5xx in
- * every try), TIMEOUT, THROTTLED, NETWORK (certificates, redirects without end), FORMAT (answers
- * that break the protocol), DENIED (address, redirect), INTERRUPTED, MEMORY, and those of sign().
+ * answers (2xx) have been checked.  Errors: TEMPORARY (no connection, broken or stalled ones, or
+ * HTTP 5xx in every try), TIMEOUT, THROTTLED, NETWORK (certificates, redirects without end), FORMAT
+ * (answers that break the protocol), DENIED (address, redirect), INTERRUPTED, MEMORY, and those of
+ * sign().
  */
 int http_call(const struct http_site *site, const struct http_request *request,
 	      struct http_answer *ret_answer, struct error *err);

@@ -7,6 +7,7 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -707,6 +708,49 @@ static void test_nobody_there(void **state)
 	assert_non_null(strstr(err.text, "5 tries"));
 }
 
+/* A server that accepts connections and neither reads nor writes. */
+static int silent_server(unsigned int *ret_port)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+	assert_int_equal(listen(fd, 64), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+	*ret_port = ntohs(address.sin_port);
+	return fd;
+}
+
+static void test_a_silent_server_holds_nobody(void **state)
+{
+	CLEANUP(http_answer_done) struct http_answer answer = {0};
+	CLEANUP(freep) uint8_t *upload = calloc(1, 16 << 20);
+	struct http_site site = test_site();
+	struct error err = ERROR_INIT;
+	unsigned int port;
+	CLEANUP(closep) int fd = silent_server(&port);
+	char url[100];
+	struct http_request request = {.method = "GET", .url = url};
+	int64_t start = time_monotonic();
+
+	(void)state;
+	/* The greeting of TLS belongs to connecting. */
+	site.connect_ms = 200;
+	snprintf(url, sizeof(url), "https://127.0.0.1:%u/x", port);
+	assert_int_equal(http_call(&site, &request, &answer, &err), ERR_TEMPORARY);
+	assert_non_null(strstr(err.text, "5 tries"));
+	/* More than the buffers between hold: its sending stalls. */
+	site.tries = 3;
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u/x", port);
+	request.method = "PUT";
+	request.body = slice_of(upload, 16 << 20);
+	assert_int_equal(http_call(&site, &request, &answer, &err), ERR_TEMPORARY);
+	assert_non_null(strstr(err.text, "stalled"));
+	assert_true(time_monotonic() - start < 8000000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -719,6 +763,7 @@ int main(void)
 		cmocka_unit_test(test_deadlines),
 		cmocka_unit_test(test_overdue_reads_are_sent_twice),
 		cmocka_unit_test(test_nobody_there),
+		cmocka_unit_test(test_a_silent_server_holds_nobody),
 	};
 	int failed = RUN_CASES(test_wrong, wrongs);
 
