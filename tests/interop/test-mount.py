@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 
+import eccodes
 import numpy as np
 import xarray
 import zarr
@@ -208,6 +209,12 @@ class Mount(peer.Case):
             shown = pathlib.Path(root, path, "c/0/0/0").read_bytes()
             stored = (self.archive.files / path.split("/")[1]).read_bytes()
             self.assertEqual(shown, stored[len("front"):-len("back")])
+            # As grib_ls(1) reads it.
+            with open(root / path / "c/0/0/0", "rb") as file:
+                handle = eccodes.codes_grib_new_from_file(file)
+                self.assertEqual(eccodes.codes_get(handle, "totalLength"), len(shown))
+                eccodes.codes_release(handle)
+                self.assertIsNone(eccodes.codes_grib_new_from_file(file))
             key = f"{path}/zarr.json"
             self.assertEqual((root / key).read_bytes(),
                              repositories.get(self.archive.session, key))
