@@ -4,8 +4,10 @@
 What they see is compared with the reference system's own trees and references (REFMT_TEST_DATA).
 """
 
+import json
 import os
 import pathlib
+import re
 import shutil
 import unittest
 
@@ -30,6 +32,15 @@ DATASETS = [
      "2024-04-01T06:00", "s3://ecmwf-forecasts/"),
 ]
 LARGE = ("latitude", "longitude")
+# Golden references: dataset, container, first position and end, files, arrays that they reach.
+GOLDEN = [
+    (HRRR, "s3://noaa-hrrr-bdp-pds/", "2025-08-01", "2025-08-01T06:00",
+     [f"hrrr_sfc_f{lead}.refs.tsv" for lead in ("00", "08", "24")], 142),
+    ("noaa-gefs-forecast-10-day-spatial-dev", "s3://noaa-gefs-pds/", "2025-08-01",
+     "2025-08-01T06:00", ["gefs_gep01_s_f015.refs.tsv"], 20),
+    ("ecmwf-aifs-single-forecast-virtual", "s3://ecmwf-forecasts/", "2025-03-01",
+     "2025-03-01T06:00", [f"aifs_single_20250301_00z_{lead}h.refs.tsv" for lead in (0, 6)], 34),
+]
 
 
 def test_data():
@@ -69,24 +80,25 @@ class Datasets(peer.Case):
                 url = self.backfill(dataset, end, container)
                 store = open_repository(url).readonly_session("main").store
                 ours = dict(walk(zarr.open_group(store, mode="r")))
-                theirs = dict(walk(zarr.open_group(test_data() / "templates" / folder, mode="r")))
+                tree = test_data() / "templates" / folder
+                theirs = dict(walk(zarr.open_group(tree, mode="r")))
                 self.assertEqual(ours.keys(), theirs.keys())
                 for path, node in theirs.items():
                     self.assertEqual(dict(ours[path].attrs), dict(node.attrs), path)
                     if isinstance(node, zarr.Group):
+                        self.assert_equal_in_xarray(
+                            xr.open_zarr(store, group=path, consolidated=False, chunks=None),
+                            xr.open_zarr(tree, group=path, consolidated=False, chunks=None))
                         continue
                     self.assertEqual(ours[path].metadata, node.metadata, path)
                     if "coordinates" not in node.attrs and path.split("/")[-1] not in LARGE:
                         np.testing.assert_array_equal(ours[path][...], node[...], path)
 
-    def test_xarray(self):
-        url = self.backfill(HRRR, "2018-07-14T00:00", "s3://noaa-hrrr-bdp-pds/")
-        store = open_repository(url).readonly_session("main").store
-        ours = xr.open_zarr(store, consolidated=False, chunks=None)
-        theirs = xr.open_zarr(test_data() / "templates" / HRRR, chunks=None)
+    def assert_equal_in_xarray(self, ours, theirs):
+        """Attributes, dimensions, encodings and coordinates; data variables have no data."""
         self.assertEqual(ours.attrs, theirs.attrs)
         self.assertEqual(set(ours.variables), set(theirs.variables))
-        self.assertEqual(ours.sizes["init_time"], 2)
+        self.assertEqual(set(ours.coords), set(theirs.coords))
         for name, variable in theirs.variables.items():
             self.assertEqual(ours[name].attrs, variable.attrs, name)
             self.assertEqual(ours[name].dims, variable.dims, name)
@@ -94,69 +106,99 @@ class Datasets(peer.Case):
             wanted = {key: value for key, value in variable.encoding.items() if key != "source"}
             self.assertEqual(repr(encoding), repr(wanted), name)
         for name in theirs.coords:
-            first = ours[name].isel(init_time=[0]) if "init_time" in ours[name].dims else ours[name]
-            np.testing.assert_array_equal(first.values, theirs[name].values, name)
+            if name not in LARGE:
+                np.testing.assert_array_equal(ours[name].values, theirs[name].values, name)
+
+    def test_two_positions(self):
+        """A store longer than the tree: in xarray the first position is the tree's."""
+        url = self.backfill(HRRR, "2018-07-14T00:00", "s3://noaa-hrrr-bdp-pds/")
+        store = open_repository(url).readonly_session("main").store
+        ours = xr.open_zarr(store, consolidated=False, chunks=None)
+        theirs = xr.open_zarr(test_data() / "templates" / HRRR, chunks=None)
+        self.assertEqual(ours.sizes["init_time"], 2)
+        self.assert_equal_in_xarray(ours.isel(init_time=[0]), theirs)
+        for name in LARGE:
+            np.testing.assert_array_equal(ours[name].values, theirs[name].values, name)
         np.testing.assert_array_equal(
             ours.valid_time.values, ours.init_time.values[:, None] + ours.lead_time.values[None, :])
 
-    def publish_fixtures(self):
-        """The surface files that the reference system has indexes of; data that is just long enough."""
-        folder = self.folder / "source" / "hrrr.20250801" / "conus"
-        folder.mkdir(parents=True)
-        for lead in ("00", "08", "24"):
-            name = f"hrrr.t00z.wrfsfcf{lead}.grib2"
-            index = (test_data() / "fixtures" / "noaa" / f"{name}.idx").read_text()
-            (folder / f"{name}.idx").write_text(index)
-            last, length = int(index.splitlines()[-1].split(":")[1]), 1500000
-            with open(folder / name, "wb") as data:
-                data.truncate(last + length)
-                data.seek(last)
-                data.write(b"GRIB\0\0\0\x02" + length.to_bytes(8, "big"))
+    def publish(self, index, key):
+        """A file as the index has it, and just as long; nothing but its last message begins."""
+        text = (test_data() / "fixtures" / index).read_text()
+        path = self.folder / "source" / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if text.startswith("{"):
+            rows = [json.loads(line) for line in text.splitlines()]
+            last, length = max((row["_offset"], row["_length"]) for row in rows)
+            path.with_suffix(".index").write_text(text)
+        else:
+            last, length = int(text.splitlines()[-1].split(":")[1]), None
+            path.with_name(path.name + ".idx").write_text(text)
+        return path, last, length
 
-    def build_with_icechunk(self, shapes):
+    def publish_golden(self, golden, container):
+        """The file that a golden set of references is of; the references."""
+        lines = (test_data() / "golden" / golden).read_text().splitlines()
+        index, size = re.match(r"# index=(\S+) file_size=(\d+)", lines[0]).groups()
+        refs = [line.split("\t") for line in lines
+                if not line.startswith(("#", "var_path"))]
+        path, last, length = self.publish(index, refs[0][2].removeprefix(container))
+        length = length or int(size) - last
+        with open(path, "wb") as data:
+            data.truncate(int(size))
+            data.seek(last)
+            data.write(b"GRIB\0\0\0\x02" + length.to_bytes(8, "big"))
+        return refs
+
+    @staticmethod
+    def place(group, dimension, label):
+        """Where a label is along a dimension."""
+        values = group[dimension][...]
+        if dimension.endswith("_time") and dimension != "lead_time":
+            label = np.datetime64(label).astype("datetime64[s]").astype("int64")
+        elif dimension == "lead_time":
+            label = int(label.removesuffix("h")) * 3600
+        return int(np.flatnonzero(values == float(label))[0])
+
+    def build_with_icechunk(self, ours, refs, container):
         """The same references put together by the public package from the golden files."""
-        container = icechunk.VirtualChunkContainer(
-            "s3://noaa-hrrr-bdp-pds/", icechunk.s3_store(region="us-east-1", anonymous=True))
         config = icechunk.RepositoryConfig.default()
-        config.set_virtual_chunk_container(container)
+        config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(
+            container, icechunk.s3_store(region="us-east-1", anonymous=True)))
         repository = icechunk.Repository.create(
             icechunk.local_filesystem_storage(str(self.folder / "theirs")), config=config)
         session = repository.writable_session("main")
-        group = zarr.create_group(session.store)
-        specs = {}
-        for lead in ("00", "08", "24"):
-            golden = (test_data() / "golden" / f"hrrr_sfc_f{lead}.refs.tsv").read_text()
-            for line in golden.splitlines():
-                if line.startswith("#") or line.startswith("var_path"):
-                    continue
-                path, labels, location, offset, length = line.split("\t")
-                label = dict(pair.split("=") for pair in labels.split(","))
-                since = np.datetime64(label["init_time"]) - np.datetime64("2018-07-13T12:00:00")
-                index = [int(since / np.timedelta64(6, "h")), int(label["lead_time"][:-1]), 0, 0]
-                specs.setdefault(path, []).append(
-                    icechunk.VirtualChunkSpec(index, location, int(offset), int(length)))
-        for path, refs in specs.items():
-            group.create_array(path, shape=shapes[path], chunks=(1, 1, *shapes[path][2:]),
+        group, specs = zarr.create_group(session.store), {}
+        for path, labels, location, offset, length in refs:
+            label = dict(pair.split("=") for pair in labels.split(","))
+            parent = ours[path.rpartition("/")[0]] if "/" in path else ours
+            index = [self.place(parent, dimension, label[dimension]) if dimension in label else 0
+                     for dimension in ours[path].metadata.dimension_names]
+            specs.setdefault(path, []).append(
+                icechunk.VirtualChunkSpec(index, location, int(offset), int(length)))
+        for path, items in specs.items():
+            group.create_array(path, shape=ours[path].shape, chunks=ours[path].chunks,
                                dtype="float64")
-            self.assertIsNone(session.store.set_virtual_refs(f"/{path}", refs,
+            self.assertIsNone(session.store.set_virtual_refs(f"/{path}", items,
                                                              validate_containers=True))
         session.commit("golden")
         return self.folder / "theirs", sorted(specs)
 
     def test_references(self):
-        self.publish_fixtures()
-        url = self.backfill(HRRR, "2025-08-01T06:00", "s3://noaa-hrrr-bdp-pds/",
-                            "--filter-start", "2025-08-01")
-        store = open_repository(url).readonly_session("main").store
-        shapes = {path[1:]: node.shape for path, node in walk(zarr.open_group(store, mode="r"))
-                  if path and not isinstance(node, zarr.Group)}
-        theirs, paths = self.build_with_icechunk(shapes)
-        self.assertEqual(len(paths), 142)
-        for path in paths:
-            self.assertEqual(peer.run_lines("repo", "refs", url, f"/{path}"),
-                             peer.run_lines("repo", "refs", theirs, f"/{path}"), path)
-        locations = open_repository(url).readonly_session("main").all_virtual_chunk_locations()
-        self.assertEqual(len(set(locations)), 3)
+        for dataset, container, first, end, goldens, n_paths in GOLDEN:
+            with self.subTest(dataset=dataset):
+                for name in ("store", "theirs", "source"):
+                    shutil.rmtree(self.folder / name, ignore_errors=True)
+                refs = [ref for golden in goldens for ref in self.publish_golden(golden, container)]
+                url = self.backfill(dataset, end, container, "--filter-start", first)
+                session = open_repository(url).readonly_session("main")
+                theirs, paths = self.build_with_icechunk(
+                    zarr.open_group(session.store, mode="r"), refs, container)
+                self.assertEqual(len(paths), n_paths)
+                for path in paths:
+                    self.assertEqual(peer.run_lines("repo", "refs", url, f"/{path}"),
+                                     peer.run_lines("repo", "refs", theirs, f"/{path}"), path)
+                self.assertEqual(len(session.all_virtual_chunk_locations()), len(refs))
 
 
 peer.main()
