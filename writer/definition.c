@@ -54,19 +54,19 @@ static bool is_among(const char *names, struct slice name)
 int definition_members(const struct definition *definition, const struct place *at,
 		       const char *names, struct error *err)
 {
-	struct json key, value;
+	struct json key, value, other, ignored;
 
 	JSON_EACH (&at->value, &key, value) {
 		struct slice name = slice_of(key.span.data + 1, key.span.size - 2);
+		char text[80];
+		struct place member = {.up = at, .key = text, .value = value};
 
-		if (!is_among(names, name)) {
-			char text[80];
-			struct place member = {.up = at, .key = text, .value = value};
-
-			snprintf(text, sizeof(text), "%.*s", (int)name.size,
-				 (const char *)name.data);
+		snprintf(text, sizeof(text), "%.*s", (int)name.size, (const char *)name.data);
+		if (!is_among(names, name))
 			return definition_fail(definition, &member, err, "unknown member");
-		}
+		JSON_EACH (&at->value, &other, ignored)
+			if (other.span.data < key.span.data && slice_equal(other.span, key.span))
+				return definition_fail(definition, &member, err, "is there twice");
 	}
 	return 0;
 }

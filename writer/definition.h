@@ -35,7 +35,9 @@ enum { DEFINITION_ABSENT = 1 };
 /* "cannot read 'FILE': /a/3/b: REASON"; returns ERR_FORMAT. */
 int definition_fail(const struct definition *definition, const struct place *at, struct error *err,
 		    const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* Every member of @at has one of the names in @names (separated by blanks). */
+/* Every member of @at has one of the names in @names (separated by blanks), and none is there
+ * twice.
+ */
 int definition_members(const struct definition *definition, const struct place *at,
 		       const char *names, struct error *err);
 /* Member @key of @at: 0, DEFINITION_ABSENT, or an error when it is not of @type. */

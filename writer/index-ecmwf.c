@@ -2,6 +2,8 @@
 #include "writer/index.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -204,6 +206,39 @@ static int parse_line(struct parser *p, struct slice line, struct index_rows *ro
 	return index_rows_push(rows, row, err);
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const struct index_row *x = a, *y = b;
+
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return (x->length > y->length) - (x->length < y->length);
+}
+
+/* Messages lie side by side.  Two rows may name one of them; more in common is no index. */
+static int check_overlaps(const char *name, const struct index_rows *rows, size_t first,
+			  struct error *err)
+{
+	size_t n = rows->n - first;
+	CLEANUP(freep) struct index_row *sorted = calloc(n + 1, sizeof(*sorted));
+
+	if (!sorted)
+		return error_memory(err);
+	if (n > 0)
+		memcpy(sorted, rows->items + first, n * sizeof(*sorted));
+	qsort(sorted, n, sizeof(*sorted), by_place);
+	for (size_t i = 1; i < n; i++) {
+		const struct index_row *before = &sorted[i - 1], *row = &sorted[i];
+
+		if (row->offset < before->offset + before->length && by_place(before, row) != 0)
+			return error_set(err, ERR_FORMAT,
+					 "cannot parse '%s': the ranges at %llu and %llu overlap",
+					 name, (unsigned long long)before->offset,
+					 (unsigned long long)row->offset);
+	}
+	return 0;
+}
+
 int ecmwf_index_parse(const char *name, struct slice text, uint64_t file_size,
 		      const struct index_run *run, struct index_rows *rows,
 		      struct index_facts *ret_facts, struct error *err)
@@ -211,6 +246,7 @@ int ecmwf_index_parse(const char *name, struct slice text, uint64_t file_size,
 	struct parser p = {.name = name, .run = run, .facts = ret_facts, .file_size = file_size};
 	const uint8_t *at = text.data, *end = text.data + text.size;
 	struct civil civil = time_civil(run->reference_time);
+	size_t first = rows->n;
 	int r;
 
 	*ret_facts = (struct index_facts){0};
@@ -233,5 +269,5 @@ int ecmwf_index_parse(const char *name, struct slice text, uint64_t file_size,
 	}
 	if (ret_facts->n_lines == 0)
 		return error_set(err, ERR_FORMAT, "cannot parse '%s': no line in it", name);
-	return 0;
+	return check_overlaps(name, rows, first, err);
 }

@@ -68,7 +68,8 @@ int noaa_index_parse(const char *name, struct slice text, uint64_t file_size,
  * Parses the text of an ECMWF .index, one JSON object a line.  Rows are appended in the order of
  * the text; members that are numbers become their text ("500"), with no fraction of zeros.
  *
- * ERR_FORMAT as above; here ranges are explicit and may come in any order.
+ * ERR_FORMAT as above; here ranges are explicit and may come in any order, but none overlaps
+ * another: two rows with one range name one message.
  */
 int ecmwf_index_parse(const char *name, struct slice text, uint64_t file_size,
 		      const struct index_run *run, struct index_rows *rows,

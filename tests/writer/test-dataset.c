@@ -14,6 +14,8 @@ static struct bad_case {
 	 "cannot read '@': /format: format 2, this program knows 1"},
 	{"unknown member", "\"version\"", "\"colour\": 1, \"version\"",
 	 "cannot read '@': /colour: unknown member"},
+	{"member twice", "\"version\"", "\"version\": \"2\", \"version\"",
+	 "cannot read '@': /version: is there twice"},
 	{"member missing", "\"version\": \"1\",", "",
 	 "cannot read '@': /: has no member 'version'"},
 	{"id of another folder", "\"id\": \"small\"", "\"id\": \"large\"",

@@ -53,6 +53,20 @@ static struct row_case {
 	{"another hour", "{\"time\": \"0000\", \"param\": \"t\", \"_offset\": 0, \"_length\": 1}\n",
 	 NULL, 0, 0, NULL, NULL, NULL, NULL, 0, "time=0000"},
 
+	{"two names of one message",
+	 "{\"param\": \"t\", \"_offset\": 5, \"_length\": 7}\n"
+	 "{\"param\": \"z\", \"_offset\": 5, \"_length\": 7}\n",
+	 NULL, 5, 7, "z", "", "", "", 2, ""},
+
+	{"ranges overlap",
+	 "{\"param\": \"t\", \"_offset\": 20, \"_length\": 10}\n"
+	 "{\"param\": \"z\", \"_offset\": 0, \"_length\": 10}\n"
+	 "{\"param\": \"q\", \"_offset\": 9, \"_length\": 11}\n",
+	 "cannot parse 'x.index': the ranges at 0 and 9 overlap"},
+	{"one range in another",
+	 "{\"param\": \"t\", \"_offset\": 5, \"_length\": 10}\n"
+	 "{\"param\": \"z\", \"_offset\": 5, \"_length\": 2}\n",
+	 "cannot parse 'x.index': the ranges at 5 and 5 overlap"},
 	{"empty", "", "cannot parse 'x.index': no line in it"},
 	{"cut short", "{\"param\": \"t\", \"_off",
 	 "cannot parse 'x.index': line 1: byte 20: ends too early"},

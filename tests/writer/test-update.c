@@ -230,6 +230,69 @@ static void test_refuses(void **state)
 	provider_done(&p);
 }
 
+/* Each kind of drift, made by a change of one spot of the definition. */
+static struct drift_case {
+	const char *name;
+	const char *from, *to;
+	const char *error;
+} drift_cases[] = {
+	{"another dataset", "\"dataset_id\": \"small\"", NULL,
+	 "primary: the store holds another dataset than 'other'"},
+	{"another type", "{level} mb\"}, \"fill_value\": \"NaN\", \"data_type\": \"float64\"",
+	 "{level} mb\"}, \"fill_value\": \"NaN\", \"data_type\": \"float32\"",
+	 "primary: the store does not fit the definition: '/level/t': data_type"},
+	{"the same chunks, spelled out", "\"x\": {\"size\": 3}",
+	 "\"x\": {\"size\": 3, \"chunk\": 3}", NULL},
+	{"larger chunks", "\"x\": {\"size\": 3}", "\"x\": {\"size\": 4}",
+	 "primary: the store does not fit the definition: '/a': chunk_grid; '/b': chunk_grid; "
+	 "'/level/t': chunk_grid"},
+	{"other order of dimensions", "\"y\", \"x\"]},", "\"x\", \"y\"]},",
+	 "primary: the store does not fit the definition: '/a': chunk_grid; '/a': "
+	 "dimension_names; '/b': chunk_grid; '/b': dimension_names"},
+	{"other labels", "[1000, 0.5e3]", "[1000, 250]",
+	 "primary: the store does not fit the definition: '/level/level': values"},
+	{"a variable less", "\"path\": \"b\"", "\"path\": \"c\"",
+	 "primary: the store does not fit the definition: '/b': is in the store only"},
+};
+
+static void test_drift(void **state)
+{
+	const struct drift_case *c = *state;
+	const struct small small = {0};
+	struct error err = ERROR_INIT;
+	CLEANUP(freep) char *path = NULL, *folder = NULL, *definition = NULL;
+	CLEANUP(buf_done) struct buf before = BUF_INIT(1 << 22), after = BUF_INIT(1 << 22);
+	struct write_counts counts;
+	struct provider p;
+
+	begin(&p, &small);
+	publish_all(&p, "20250102", 0);
+	describe(p.store, &before);
+	definition = slice_dup(p.dataset->text, &err);
+	if (c->to) {
+		definition = replaced(definition, c->from, c->to);
+	} else {
+		definition = replaced(definition, c->from, "\"dataset_id\": \"other\"");
+		definition = replaced(definition, "\"id\": \"small\"", "\"id\": \"other\"");
+	}
+	folder = text_printf(&err, "%s/%s", p.datasets, c->to ? "small" : "other");
+	path = text_printf(&err, "%s/dataset.json", folder);
+	mkdir(folder, 0777);
+	write_text(path, definition, strlen(definition));
+	p.dataset = dataset_free(p.dataset);
+	assert_ok(dataset_find(p.datasets, c->to ? "small" : "other", &p.dataset, &err), &err);
+	if (c->error) {
+		assert_int_equal(update(&p, NOW, 60 * TIME_SECOND, &counts, &err), ERR_CONFLICT);
+		if (strncmp(err.text, c->error, strlen(c->error)) != 0)
+			assert_string_equal(err.text, c->error);
+		describe(p.store, &after);
+		assert_true(slice_equal(buf_slice(&before), buf_slice(&after)));
+	} else {
+		assert_ok(update(&p, NOW, 60 * TIME_SECOND, &counts, &err), &err);
+	}
+	provider_done(&p);
+}
+
 static bool stop_now(void)
 {
 	return true;
@@ -462,5 +525,5 @@ int main(void)
 		cmocka_unit_test(test_whole_position), cmocka_unit_test(test_killed),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_CASES(test_drift, drift_cases) + cmocka_run_group_tests(tests, NULL, NULL);
 }
