@@ -3,11 +3,7 @@
  * Google's and Azure's stores against servers that do wrong things.  What right answers look like:
  * the JSON API's reference of Objects, and "List Blobs" and "Copy Blob" of the Blob service.
  */
-#include "test.h"
-
-#include "base/time.h"
-#include "harness/bad-server.h"
-#include "store/store.h"
+#include "scripted.h"
 
 enum { RESET = -1 }; /* for a status */
 
@@ -31,16 +27,6 @@ struct script {
 #define BLOBS(elements) \
 	"<?xml version=\"1.0\"?><EnumerationResults>" elements "</EnumerationResults>"
 
-static int act_get(struct store *store, struct error *err)
-{
-	CLEANUP(buf_done) struct buf got = BUF_INIT(1000);
-	int r = store_get(store, "key", 2, 3, NULL, &got, NULL, err);
-
-	if (r == 0 && !slice_is(buf_slice(&got), "234"))
-		return error_set(err, ERR_FORMAT, "wrong bytes");
-	return r;
-}
-
 static int act_head(struct store *store, struct error *err)
 {
 	struct store_info info;
@@ -56,16 +42,15 @@ static int act_put(struct store *store, struct error *err)
 	return store_put(store, "key", slice_text("new"), err);
 }
 
+/* The version that the last replacement gave. */
+static struct version written;
+
 static int act_replace(struct store *store, struct error *err)
 {
-	struct version version = {.text = "7"}, written = {0};
+	struct version version = {.text = "7"};
 
+	written = (struct version){0};
 	return store_replace(store, "key", &version, slice_text("new"), &written, err);
-}
-
-static int act_copy(struct store *store, struct error *err)
-{
-	return store_copy(store, "key", NULL, "other", err);
 }
 
 static int list_one(void *argument, const struct store_entry *entry, struct error *err)
@@ -408,30 +393,18 @@ static void play(void *argument, struct bad_connection *c, const struct bad_requ
 static void test_script(void **state)
 {
 	struct script *c = *state;
-	CLEANUP(bad_server_stopp) struct bad_server *server = bad_server_start(play, c, NULL);
-	CLEANUP(store_freep) struct store *store = NULL;
-	struct error err = ERROR_INIT;
-	char endpoint[100];
-	int64_t start = time_monotonic();
-	struct store_options options = {.endpoint_url = endpoint,
-					.allow_private = true,
-					.anonymous = true,
-					.timeout_ms = 2500,
-					.stall_ms = 300};
-	int r;
 
-	snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%u", bad_server_port(server));
-	assert_ok(store_open(c->url, &options, &store, &err), &err);
-	r = c->act(store, &err);
-	if (r != c->want)
-		fail_msg("result %d, %u requests, error: %s", r, bad_server_requests(server),
-			 err.text);
-	assert_true(time_monotonic() - start < 6000000);
-	if (bad_server_requests(server) < c->requests_least ||
-	    bad_server_requests(server) > c->requests_most)
-		fail_msg("%u requests", bad_server_requests(server));
-	if (c->text && !strstr(err.text, c->text))
-		fail_msg("error: %s", err.text);
+	scripted_run(&(struct scripted){
+		.url = c->url,
+		.anonymous = true,
+		.run = play,
+		.argument = c,
+		.act = c->act,
+		.want = c->want,
+		.requests_least = c->requests_least,
+		.requests_most = c->requests_most,
+		.text = c->text,
+	});
 }
 
 /* --- a write that is done, though its answer is lost --- */
@@ -498,25 +471,18 @@ static void test_lost_answer(void **state)
 {
 	const struct lost_case *c = *state;
 	struct lost lost = {.theirs = c->theirs};
-	CLEANUP(bad_server_stopp)
-	struct bad_server *server = bad_server_start(lose_answer, &lost, NULL);
-	CLEANUP(store_freep) struct store *store = NULL;
-	struct error err = ERROR_INIT;
-	struct version version = {.text = "7"}, written = {0};
-	char endpoint[100];
-	struct store_options options = {.endpoint_url = endpoint,
-					.allow_private = true,
-					.anonymous = true,
-					.timeout_ms = 2500};
-	int r;
 
-	snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%u", bad_server_port(server));
-	assert_ok(store_open(c->url, &options, &store, &err), &err);
-	r = store_replace(store, "key", &version, slice_text("new"), &written, &err);
-	if (r != c->want)
-		fail_msg("result %d, error: %s", r, err.text);
+	scripted_run(&(struct scripted){
+		.url = c->url,
+		.anonymous = true,
+		.run = lose_answer,
+		.argument = &lost,
+		.act = act_replace,
+		.want = c->want,
+		.requests_least = 3,
+		.requests_most = 3,
+	});
 	assert_true(strlen(lost.id) > 8);
-	assert_int_equal(bad_server_requests(server), 3);
 	if (c->version)
 		assert_string_equal(written.text, c->version);
 }

@@ -3,15 +3,12 @@
  * The S3 driver against answers that real services give on bad days.  Codes and statuses: the
  * error table of the S3 API reference; write ids: formats/icechunk, "Storage requirements".
  */
-#include "test.h"
+#include "scripted.h"
 
 #include <unistd.h>
 
 #include "base/text.h"
-#include "base/time.h"
-#include "harness/bad-server.h"
 #include "net/engine.h"
-#include "store/store.h"
 
 struct script {
 	const char *name;
@@ -23,16 +20,6 @@ struct script {
 	char first_id[4096];
 	unsigned int seen;
 };
-
-static int act_get(struct store *store, struct error *err)
-{
-	CLEANUP(buf_done) struct buf got = BUF_INIT(1000);
-	int r = store_get(store, "key", 2, 3, NULL, &got, NULL, err);
-
-	if (r == 0 && !slice_is(buf_slice(&got), "234"))
-		return error_set(err, ERR_FORMAT, "wrong bytes");
-	return r;
-}
 
 static int act_head(struct store *store, struct error *err)
 {
@@ -49,11 +36,6 @@ static int act_replace(struct store *store, struct error *err)
 	if (r == 0 && strcmp(written.text, "\"ours\"") != 0)
 		return error_set(err, ERR_FORMAT, "version %s", written.text);
 	return r;
-}
-
-static int act_copy(struct store *store, struct error *err)
-{
-	return store_copy(store, "key", NULL, "other", err);
 }
 
 static int list_nothing(void *argument, const struct store_entry *entry, struct error *err)
@@ -299,31 +281,18 @@ static struct script scripts[] = {
 static void test_script(void **state)
 {
 	struct script *c = *state;
-	CLEANUP(bad_server_stopp) struct bad_server *server = bad_server_start(c->run, c, NULL);
-	CLEANUP(store_freep) struct store *store = NULL;
-	struct error err = ERROR_INIT;
-	char endpoint[100];
-	int64_t start = time_monotonic();
-	struct store_options options = {.endpoint_url = endpoint,
-					.allow_private = true,
-					.timeout_ms = 2500,
-					.stall_ms = 300};
-	int r;
 
-	snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%u", bad_server_port(server));
-	assert_ok(store_open("s3://bucket/prefix", &options, &store, &err), &err);
-	r = c->act(store, &err);
-	if (r != c->want)
-		fail_msg("result %d, %u requests, error: %s", r, bad_server_requests(server),
-			 err.text);
-	assert_true(time_monotonic() - start < 6000000);
-	if (bad_server_requests(server) < c->requests_least ||
-	    bad_server_requests(server) > c->requests_most)
-		fail_msg("%u requests", bad_server_requests(server));
-	if (c->text && !strstr(err.text, c->text))
-		fail_msg("error: %s", err.text);
-	/* No secret, ever. */
-	assert_null(strstr(err.text, "wJalrXUtnFEMI"));
+	scripted_run(&(struct scripted){
+		.url = "s3://bucket/prefix",
+		.anonymous = false,
+		.run = c->run,
+		.argument = c,
+		.act = c->act,
+		.want = c->want,
+		.requests_least = c->requests_least,
+		.requests_most = c->requests_most,
+		.text = c->text,
+	});
 }
 
 /* "Checksum headers nobody asked for": what a plain write sends is what is listed here. */
