@@ -12,8 +12,9 @@
 #include <stdint.h>
 
 /*
- * To be called with the bytes answered so far, before and after an answer: from time to time it looks
- * how much memory the process has of its own, and above @limit bytes gives the free pages back.
+ * To be called with the bytes answered so far, before and after an answer: from time to time it
+ * looks how much memory the process has of its own, and above @limit bytes gives the free pages
+ * back.
  *
  * Threads: from any number of them.
  */

@@ -109,11 +109,16 @@ static bool take_packed(struct grib_aec *a, unsigned int width, uint32_t *x, siz
 	return true;
 }
 
+/* No encoder splits off as many bits as a sample has, or codes more than a sample can be. */
 static bool split(struct grib_aec *a, unsigned int k, uint32_t *x, size_t n)
 {
-	uint32_t low[BLOCK_MAX + GRIB_KERNEL_SLACK / 4];
+	uint32_t low[BLOCK_MAX + GRIB_KERNEL_SLACK / 4], high = 0;
 
-	if (!take_unaries(a, x, n))
+	if (k >= a->width || !take_unaries(a, x, n))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		high |= x[i] >> 1 >> (a->width - k - 1);
+	if (high)
 		return false;
 	if (k == 0)
 		return true;
@@ -130,6 +135,8 @@ static bool split(struct grib_aec *a, unsigned int k, uint32_t *x, size_t n)
  */
 static bool pairs(struct grib_aec *a, uint32_t *x, size_t first, size_t n)
 {
+	uint32_t most = UINT32_MAX >> (32 - a->width);
+
 	for (size_t i = first; i < n; i++) {
 		uint32_t m, sum = 0;
 
@@ -138,6 +145,8 @@ static bool pairs(struct grib_aec *a, uint32_t *x, size_t first, size_t n)
 		while ((sum + 1) * (sum + 2) / 2 <= m)
 			sum++;
 		m -= sum * (sum + 1) / 2;
+		if (sum - m > most || m > most)
+			return false;
 		if (i % 2 == 0)
 			x[i++] = sum - m;
 		x[i] = m;

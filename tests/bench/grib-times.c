@@ -23,6 +23,7 @@
 
 #include "base/cleanup.h"
 #include "bench.h"
+#include "files.h"
 #include "grib/grib.h"
 
 enum { WARM_UP = 2, REPEAT = 25 };
@@ -89,23 +90,6 @@ static int find(void *context, const struct grib_entry *entry, struct error *err
 		wanted->length = entry->length;
 	}
 	return 0;
-}
-
-static int read_all(const char *path, struct buf *bytes, struct error *err)
-{
-	FILE *file = fopen(path, "rb");
-	uint8_t *room;
-	int r;
-
-	if (!file)
-		return error_set(err, ERR_ABSENT, "no file '%s'", path);
-	fseek(file, 0, SEEK_END);
-	r = buf_extend(bytes, (size_t)ftell(file), &room, err);
-	rewind(file);
-	if (r == 0 && fread(room, 1, bytes->size, file) != bytes->size)
-		r = error_set(err, ERR_FORMAT, "cannot read '%s'", path);
-	fclose(file);
-	return r;
 }
 
 static double gribberish_seconds(const char *path, const struct row *row)
@@ -266,7 +250,7 @@ static int run_row(const char *folder, const struct row *row, const char *gribbe
 	int r;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, row->file);
-	r = read_all(path, &bytes, err);
+	r = test_read_file(path, &bytes, err);
 	if (r < 0)
 		return r;
 	whole = buf_slice(&bytes);

@@ -26,6 +26,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "bench/bench.h"
+#include "files.h"
 #include "grib/grib.h"
 
 enum {
@@ -117,23 +118,6 @@ static int list_folder(void *argument, struct error *err)
 	return n > 2 ? 0 : error_set(err, ERR_FORMAT, "'%s' is empty", path);
 }
 
-static int read_message(const char *path, struct buf *message, struct error *err)
-{
-	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat status;
-	uint8_t *bytes;
-	int r;
-
-	if (fd < 0 || fstat(fd, &status) < 0)
-		return error_set_errno(err, errno, "cannot open '%s'", path);
-	r = buf_extend(message, (size_t)status.st_size, &bytes, err);
-	if (r < 0)
-		return r;
-	if (read(fd, bytes, message->size) != (ssize_t)message->size)
-		return error_set_errno(err, errno, "cannot read '%s'", path);
-	return 0;
-}
-
 static int decode_message(const char *path, double *ret_seconds, struct error *err)
 {
 	CLEANUP(buf_done) struct buf message = BUF_INIT(MESSAGE_MAX);
@@ -143,7 +127,7 @@ static int decode_message(const char *path, double *ret_seconds, struct error *e
 	int code;
 	int r;
 
-	r = read_message(path, &message, err);
+	r = test_read_file(path, &message, err);
 	if (r < 0)
 		return r;
 	start = bench_now();
@@ -246,7 +230,7 @@ static int take_message(const char *messages, int number, double *room, struct e
 	snprintf(name, sizeof(name), "%d", number);
 	r = file_path(messages, name, path, err);
 	if (r == 0)
-		r = read_message(path, &message, err);
+		r = test_read_file(path, &message, err);
 	return r < 0 ? r : grib_decode(buf_slice(&message), &options, room, POINTS, err);
 }
 

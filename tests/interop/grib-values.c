@@ -12,39 +12,12 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "files.h"
 #include "grib/grib.h"
 
 #define FILE_MAX (1U << 28)
 
 enum { WORDS = 6 };
-
-static int read_file(const char *path, struct buf *out, struct error *err)
-{
-	FILE *file = fopen(path, "rb");
-	uint8_t block[65536];
-	size_t n;
-	int r = 0;
-
-	if (!file)
-		return error_set(err, ERR_ABSENT, "cannot open '%s'", path);
-	while (r == 0 && (n = fread(block, 1, sizeof(block), file)) > 0)
-		r = buf_append(out, block, n, err);
-	fclose(file);
-	return r;
-}
-
-static int write_file(const char *path, const void *bytes, size_t size, struct error *err)
-{
-	FILE *file = fopen(path, "wb");
-	bool is_written;
-
-	if (!file)
-		return error_set(err, ERR_ABSENT, "cannot create '%s'", path);
-	is_written = fwrite(bytes, 1, size, file) == size;
-	if (fclose(file) != 0 || !is_written)
-		return error_set(err, ERR_NETWORK, "cannot write '%s'", path);
-	return 0;
-}
 
 static int decode(char *words[WORDS], struct error *err)
 {
@@ -61,7 +34,7 @@ static int decode(char *words[WORDS], struct error *err)
 	int r;
 
 	if ((r = grib_mode_from_text(words[1], &options.mode, err)) < 0 ||
-	    (r = read_file(words[0], &message, err)) < 0 ||
+	    (r = test_read_file(words[0], &message, err)) < 0 ||
 	    (r = grib_value_count(buf_slice(&message), &options, &n, err)) < 0)
 		return r;
 	size = n * grib_type_size(options.type);
@@ -69,7 +42,7 @@ static int decode(char *words[WORDS], struct error *err)
 	if (!values)
 		return error_memory(err);
 	r = grib_decode(buf_slice(&message), &options, values, n, err);
-	return r < 0 ? r : write_file(words[5], values, size, err);
+	return r < 0 ? r : test_write_file(words[5], slice_of(values, size), err);
 }
 
 int main(void)

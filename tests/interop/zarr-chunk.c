@@ -11,39 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "files.h"
 #include "zarr/codec.h"
 #include "zarr/document.h"
 #include "zarr/view.h"
 
 #define FILE_MAX (1U << 26)
-
-static int read_file(const char *path, struct buf *out, struct error *err)
-{
-	FILE *file = fopen(path, "rb");
-	uint8_t block[65536];
-	size_t n;
-	int r = 0;
-
-	if (!file)
-		return error_set(err, ERR_ABSENT, "cannot open '%s'", path);
-	while (r == 0 && (n = fread(block, 1, sizeof(block), file)) > 0)
-		r = buf_append(out, block, n, err);
-	fclose(file);
-	return r;
-}
-
-static int write_file(const char *path, struct slice bytes, struct error *err)
-{
-	FILE *file = fopen(path, "wb");
-	bool is_written;
-
-	if (!file)
-		return error_set(err, ERR_ABSENT, "cannot create '%s'", path);
-	is_written = bytes.size == 0 || fwrite(bytes.data, 1, bytes.size, file) == bytes.size;
-	if (fclose(file) != 0 || !is_written)
-		return error_set(err, ERR_NETWORK, "cannot write '%s'", path);
-	return 0;
-}
 
 static int parse_index(const struct zarr_metadata *array, const char *text, uint32_t *index,
 		       struct error *err)
@@ -71,7 +44,7 @@ static int recode(const char *what, const struct zarr_metadata *array, const cha
 	int r;
 
 	if ((r = parse_index(array, index_text, index, err)) < 0 ||
-	    (r = read_file(path, &in, err)) < 0 ||
+	    (r = test_read_file(path, &in, err)) < 0 ||
 	    (r = zarr_chain_new(array, NULL, &chain, err)) < 0)
 		return r;
 	zarr_grid_chunk_shape(&array->grid, index, shape);
@@ -96,7 +69,7 @@ static int answer(char *line, struct error *err)
 		words[n++] = word;
 	if (n != 3 && n != 5)
 		return error_set(err, ERR_ARGUMENT, "%zu words", n);
-	if ((r = read_file(words[1], &document, err)) < 0 ||
+	if ((r = test_read_file(words[1], &document, err)) < 0 ||
 	    (r = zarr_metadata_new(buf_slice(&document), &metadata, err)) < 0)
 		return r;
 	if (n == 5)
@@ -105,7 +78,7 @@ static int answer(char *line, struct error *err)
 		r = zarr_decoded_document(metadata, NULL, &out, NULL, err);
 	else
 		r = zarr_json_layout(&metadata->root, 0, &out, err);
-	return r < 0 ? r : write_file(words[n - 1], buf_slice(&out), err);
+	return r < 0 ? r : test_write_file(words[n - 1], buf_slice(&out), err);
 }
 
 int main(void)

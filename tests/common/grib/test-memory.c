@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "files.h"
 #include "grib/grib.h"
 
 /* Tables of fixed size, of libpng, libaec and zlib. */
@@ -138,18 +139,6 @@ static struct memory_case {
 	{"edition 1", .file = "era5-levels-members.grib"},
 };
 
-static void read_file(const char *path, struct buf *out)
-{
-	FILE *file = fopen(path, "rb");
-	uint8_t bytes[65536];
-	size_t n;
-
-	assert_non_null(file);
-	while ((n = fread(bytes, 1, sizeof(bytes), file)) > 0)
-		assert_int_equal(buf_append(out, bytes, n, NULL), 0);
-	fclose(file);
-}
-
 static int take_first(void *context, const struct grib_entry *entry, struct error *err)
 {
 	struct slice *message = context;
@@ -195,7 +184,7 @@ static void test_peak(void **state)
 	uint64_t n;
 
 	snprintf(name, sizeof(name), "grib/%s", c->file);
-	read_file(test_data(name), &file);
+	assert_ok(test_read_file(test_data(name), &file, &err), &err);
 	message = first_message(&file);
 	assert_ok(grib_value_count(message, &c->options, &n, &err), &err);
 	values = malloc(n * sizeof(double));

@@ -8,6 +8,7 @@
 
 #include "test.h"
 
+#include "files.h"
 #include "grib/grib.h"
 #include "harness/make-grib.h"
 
@@ -247,27 +248,20 @@ static void test_every_cut(void **state)
 	}
 }
 
-static void read_file(const char *path, struct buf *out)
-{
-	FILE *file = fopen(path, "rb");
-	uint8_t bytes[65536];
-	size_t n;
-
-	assert_non_null(file);
-	while ((n = fread(bytes, 1, sizeof(bytes), file)) > 0)
-		assert_int_equal(buf_append(out, bytes, n, NULL), 0);
-	fclose(file);
-}
-
 static void test_real_index(void **state)
 {
 	CLEANUP(buf_done) struct buf file = BUF_INIT(BUF_NO_LIMIT), want = BUF_INIT(BUF_NO_LIMIT);
+	struct error err = ERROR_INIT;
 
 	(void)state;
 	if (!test_data("grib"))
 		return;
-	read_file(test_data("grib/gfswave.t18z.atlocn.0p16.f001.grib2"), &file);
-	read_file(test_data("grib/gfswave.t18z.atlocn.0p16.f001.grib2.idx"), &want);
+	assert_ok(
+		test_read_file(test_data("grib/gfswave.t18z.atlocn.0p16.f001.grib2"), &file, &err),
+		&err);
+	assert_ok(test_read_file(test_data("grib/gfswave.t18z.atlocn.0p16.f001.grib2.idx"), &want,
+				 &err),
+		  &err);
 	assert_scan(&file, buf_text(&want, NULL));
 }
 

@@ -4,6 +4,7 @@
 #include <ftw.h>
 #include <sys/stat.h>
 
+#include "files.h"
 #include "zarr/document.h"
 
 /* Right sides: json.dumps(json.loads(left side), indent=2) of Python 3.12. */
@@ -44,19 +45,6 @@ static struct slice member_span(const struct json *root, const char *name)
 
 	json_get(root, name, &value);
 	return value.span;
-}
-
-static void read_file(const char *path, struct buf *out)
-{
-	FILE *file = fopen(path, "rb");
-	uint8_t *bytes;
-	struct stat st;
-
-	assert_non_null(file);
-	assert_int_equal(fstat(fileno(file), &st), 0);
-	assert_int_equal(buf_extend(out, (size_t)st.st_size, &bytes, NULL), 0);
-	assert_int_equal(fread(bytes, 1, (size_t)st.st_size, file), st.st_size);
-	fclose(file);
 }
 
 /* Writes the array again from what was read, without its layout. */
@@ -120,7 +108,7 @@ static int check_document(const char *path, const struct stat *st, int type, str
 	if (type != FTW_F || strcmp(path + ftw->base, "zarr.json") != 0)
 		return 0;
 	n_documents++;
-	read_file(path, &stored);
+	assert_ok(test_read_file(path, &stored, &err), &err);
 	assert_ok(zarr_metadata_new(buf_slice(&stored), &metadata, &err), &err);
 	if (metadata->node == ZARR_ARRAY)
 		assert_ok(zarr_metadata_check(metadata, &err), &err);
