@@ -15,6 +15,7 @@
 #include "fusefs/options.h"
 #include "fusefs/plain.h"
 #include "grib/worker.h"
+#include "net/url.h"
 
 #define PROGRAM "refmtfs"
 
@@ -35,13 +36,14 @@ struct mount {
 #define FOLLOW_MAX 86400
 
 /* What .refmt/config shows: how this mount was asked for, no secrets. */
-static int mount_config(const struct mount *mount, struct buf *out, struct error *err)
+static int mount_config(const struct mount *mount, const char *url, struct buf *out,
+			struct error *err)
 {
 	int r;
 
 	r = buf_append_text(out, "{\"url\": ", err);
 	if (r == 0)
-		r = json_write_text(out, slice_text(mount->url), err);
+		r = json_write_text(out, slice_text(url), err);
 	if (r == 0)
 		r = buf_printf(out, err,
 			       ", \"view\": \"%s\", \"decode\": \"%s\", \"timeout\": %llu, "
@@ -153,7 +155,7 @@ static int open_and_serve(struct cli *cli, const struct mount *mount,
 
 	r = view_open_options(&mount->view, cli->memory, &open, err);
 	if (r == 0)
-		r = mount_config(mount, &config, err);
+		r = mount_config(mount, mounting->source, &config, err);
 	if (r == 0)
 		r = mount_fuse_options(mount, &fuse_options, err);
 	if (r == 0)
@@ -197,8 +199,8 @@ static int mount_run(struct cli *cli, const void *options, struct error *err)
 {
 	const struct mount *mount = options;
 	CLEANUP(freep) char *path = NULL;
+	CLEANUP(freep) char *shown = NULL;
 	struct mount_options mounting = {
-		.source = mount->url,
 		.may_start_programs = may_start_programs(mount),
 	};
 	int ready = -1;
@@ -208,6 +210,10 @@ static int mount_run(struct cli *cli, const void *options, struct error *err)
 	log_never_wait();
 	signal(SIGPIPE, SIG_IGN);
 	r = mount_check(mount, err);
+	if (r == 0) {
+		mounting.source = shown = url_redact(mount->url, err);
+		r = shown ? 0 : ERR_MEMORY;
+	}
 	if (r == 0)
 		r = mount_prepare(mount->mountpoint, &path, err);
 	mounting.mountpoint = path;

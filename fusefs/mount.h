@@ -15,7 +15,7 @@
 
 struct mount_options {
 	const char *mountpoint;	  /* as mount_prepare() gave it */
-	const char *source;	  /* what the mount table shows: the repository's URL */
+	const char *source;	  /* what the mount table shows: the repository's URL, redacted */
 	const char *fuse_options; /* libfuse's own, "allow_other,max_read=..."; NULL for none */
 	bool may_start_programs;  /* credentials may come from one */
 	struct supervisor supervisor;

@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "fusefs/internal.h"
+#include "net/url.h"
 
 #define XATTR_PREFIX "user.refmt."
 
@@ -12,6 +14,14 @@ static const char *const xattr_names[] = {
 	XATTR_PREFIX "state",
 };
 
+/* Whoever sees the mount need not know with what the source is signed. */
+static int write_location(const char *location, struct buf *out, struct error *err)
+{
+	CLEANUP(freep) char *shown = url_redact(location, err);
+
+	return shown ? buf_append_text(out, shown, err) : ERR_MEMORY;
+}
+
 /* Value of attribute @name, or an empty text where the chunk has none. */
 static int xattr_value(const struct view_chunk *chunk, const char *name, struct buf *out,
 		       struct error *err)
@@ -20,7 +30,7 @@ static int xattr_value(const struct view_chunk *chunk, const char *name, struct 
 	if (strcmp(name, "kind") == 0)
 		return buf_append_text(out, chunk->kind ? chunk->kind : "", err);
 	if (strcmp(name, "location") == 0)
-		return buf_append_text(out, chunk->location ? chunk->location : "", err);
+		return chunk->location ? write_location(chunk->location, out, err) : 0;
 	if (strcmp(name, "offset") == 0)
 		return chunk->location
 			       ? buf_printf(out, err, "%llu", (unsigned long long)chunk->offset)
