@@ -21,10 +21,13 @@ int main(int argc, char **argv)
 	};
 
 	/*
-	 * Manifests are megabytes each and made by threads that come and go: what was freed goes
-	 * back to the system, and is not kept for a thread that will never be.
+	 * Threads of a commit come and go, and manifests are megabytes each: few arenas, and what
+	 * is large goes back to the system when it is freed.  What is small stays: fresh pages
+	 * cost a commit as much as reading the old manifests.
 	 */
-	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+	mallopt(M_ARENA_MAX, 2);
+	mallopt(M_MMAP_THRESHOLD, 4 << 20);
+	mallopt(M_TRIM_THRESHOLD, 32 << 20);
 	cli_leave_process_1();
 	return cli_main(&program, REFMT_VERSION, argc, argv);
 }
