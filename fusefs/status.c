@@ -298,6 +298,22 @@ static int open_tree(struct fs *fs, enum status_folder folder, const char *name,
 	return r < 0 ? r : fs_snapshot_view(fs, id, true, &ret_entry->view, err);
 }
 
+/* Branches or tags as they are now; they end with repo_summary_done(). */
+static int read_refs(struct fs *fs, bool tags, struct repo_summary *ret_summary,
+		     const struct ref_entry **ret_refs, size_t *ret_n, struct error *err)
+{
+	int r;
+
+	r = repo_refresh(fs_repo(fs), err);
+	if (r == 0)
+		r = repo_summary(fs_repo(fs), ret_summary, err);
+	if (r < 0)
+		return r;
+	*ret_refs = tags ? ret_summary->tags : ret_summary->branches;
+	*ret_n = tags ? ret_summary->n_tags : ret_summary->n_branches;
+	return 0;
+}
+
 static int lookup_ref(struct fs *fs, bool tags, const char *name, struct status_entry *ret_entry,
 		      struct error *err)
 {
@@ -308,13 +324,9 @@ static int lookup_ref(struct fs *fs, bool tags, const char *name, struct status_
 	size_t n;
 	int r;
 
-	r = repo_refresh(fs_repo(fs), err);
-	if (r == 0)
-		r = repo_summary(fs_repo(fs), &summary, err);
+	r = read_refs(fs, tags, &summary, &refs, &n, err);
 	if (r < 0)
 		return r;
-	refs = tags ? summary.tags : summary.branches;
-	n = tags ? summary.n_tags : summary.n_branches;
 	for (size_t i = 0; i < n && !found && r == 0; i++) {
 		CLEANUP(buf_done) struct buf entry = BUF_INIT(TEXT_MAX);
 
@@ -369,13 +381,9 @@ static int list_refs(struct fs *fs, bool tags, each_name_fn each, void *argument
 	size_t n;
 	int r;
 
-	r = repo_refresh(fs_repo(fs), err);
-	if (r == 0)
-		r = repo_summary(fs_repo(fs), &summary, err);
+	r = read_refs(fs, tags, &summary, &refs, &n, err);
 	if (r < 0)
 		return r;
-	refs = tags ? summary.tags : summary.branches;
-	n = tags ? summary.n_tags : summary.n_branches;
 	for (size_t i = 0; i < n && r == 0; i++) {
 		CLEANUP(buf_done) struct buf entry = BUF_INIT(TEXT_MAX);
 		const char *name;
