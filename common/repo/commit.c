@@ -8,6 +8,7 @@
 #include "repo/publish.h"
 
 #define REBASE_ATTEMPTS 1000
+#define CATCH_UP_MAX 3 /* looks before each write; more would let the busiest wait for ever */
 #define METADATA_MAX (UINT64_C(64) << 20)
 #define CLOCKS_MAX_APART (600 * TIME_SECOND) /* as in the public library, formats 5.3 */
 
@@ -280,6 +281,30 @@ static int commit_catch_up(struct commit *commit, bool *ret_moved, struct error 
 	return r;
 }
 
+/*
+ * As long as others land while it reads what they wrote: a look at the state costs less than a
+ * snapshot that is written for nothing.
+ */
+static int commit_catch_up_fully(struct commit *commit, bool *ret_moved, struct error *err)
+{
+	bool locked = commit->transaction->repo->store->ops->locked, moved;
+	int r;
+
+	*ret_moved = false;
+	for (int i = 0; i < CATCH_UP_MAX; i++) {
+		r = commit_catch_up(commit, &moved, err);
+		if (r < 0 || !moved)
+			return r;
+		*ret_moved = true;
+		if (locked)
+			return 0;
+		r = commit_refresh(commit, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int commit_insert(struct commit *commit, struct repo_info *info, int32_t parent,
 			 const struct id12 *pruned, uint32_t n_pruned, uint32_t *ret_i,
 			 struct error *err)
@@ -369,7 +394,7 @@ static int commit_finish(void *argument, struct error *err)
 		if (publish_landed(&commit->publication, commit->state))
 			return 0;
 	}
-	r = commit_catch_up(commit, &moved, err);
+	r = commit_catch_up_fully(commit, &moved, err);
 	if (r == 0 && moved)
 		r = flush_is_needed(commit->transaction, &needs_manifests, err);
 	if (r < 0)

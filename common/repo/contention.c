@@ -8,8 +8,8 @@
 
 #define RIVALS_MAX 64.0
 #define WAIT_MAX 10.0 /* seconds */
-#define YIELD 0.3     /* share of the rivals that go before a winner's next commit */
-#define SPREAD 0.25   /* rounds of waiting for each rival */
+#define YIELD 0.6     /* share of the rivals that go before a winner's next commit */
+#define SPREAD 0.3    /* rounds of waiting for each rival */
 #define SENIORITY 0.5 /* how much a loss shortens the next wait */
 
 static double now(void)
@@ -55,16 +55,14 @@ void contention_enter(struct contention *contention)
 void contention_lost(struct contention *contention, double round, unsigned int losses,
 		     unsigned int landed)
 {
-	double grown, wait;
+	double rivals, wait;
 
 	pthread_mutex_lock(&contention->lock);
 	contention->round += 0.3 * (round - contention->round);
-	grown = contention->rivals * 1.5 + 1;
-	if (grown < landed)
-		grown = landed;
-	contention->rivals = grown < RIVALS_MAX ? grown : RIVALS_MAX;
-	wait = random_unit() * 2 * contention->round *
-	       (1 + SPREAD * contention->rivals / (1 + SENIORITY * losses));
+	rivals = contention->rivals > landed ? contention->rivals : landed;
+	if (rivals > RIVALS_MAX)
+		rivals = RIVALS_MAX;
+	wait = random_unit() * contention->round * (1 + SPREAD * rivals) / (1 + SENIORITY * losses);
 	pthread_mutex_unlock(&contention->lock);
 	sleep_for(wait);
 }

@@ -9,9 +9,10 @@
  * find nobody in their way, throughput does not fall with the number of writers, and nobody waits
  * many times longer than the others.
  *
- * The number of rivals is estimated: by the commits of others between two of ours, which in a fair
- * race is one of each, and at the beginning by doubling at each loss.  The factors come from a
- * simulation of 2 to 32 writers.
+ * The number of rivals is estimated by the commits of others between two of ours, which in a fair
+ * race is one of each.  Waits are counted in rounds, which grow by themselves when the store or the
+ * machine is busy, so the estimate need not be high at the beginning.  The factors come from races
+ * of 2 to 32 processes (tests/bench/repo-race.c).
  *
  * Threads: belongs to a repo; guarded by its own lock.
  */
