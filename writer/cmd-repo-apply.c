@@ -311,6 +311,7 @@ static int set_all(struct apply *apply, struct batch *batch, const char *path,
 
 static int apply_set_refs(struct apply *apply, const struct json *op, struct error *err)
 {
+	CLEANUP(buf_done) struct buf document = BUF_INIT(INPUT_MAX);
 	CLEANUP(freep) char *path = NULL;
 	struct batch *batch;
 	struct json refs;
@@ -319,6 +320,9 @@ static int apply_set_refs(struct apply *apply, const struct json *op, struct err
 	r = get_path(op, "array", &path, err);
 	if (r < 0)
 		return r;
+	/* An empty list says nothing of an array that is not there. */
+	if (transaction_get_document(apply->transaction, path, &document, err) == REPO_ABSENT)
+		return error_set(err, ERR_ABSENT, "there is no '%s'", path);
 	if (json_get(op, "refs", &refs) != 0 || refs.type != JSON_ARRAY)
 		return error_set(err, ERR_ARGUMENT, "member \"refs\" is no list");
 	batch = calloc(1, sizeof(*batch));
@@ -456,11 +460,11 @@ int cmd_repo_apply(struct cli *cli, const void *argument, struct error *err)
 	if (r == 0)
 		r = apply_input(&apply, options, opened.repo, options->base ? &base : NULL,
 				buf_slice(&input), err);
-	/* The command line is right, a line of the input is not. */
-	if (r == ERR_ARGUMENT && apply.line > 0)
-		cli->error_status = 1;
 	if (r == 0)
 		r = apply_commit(cli, options, apply.transaction, err);
+	/* The command line is right, a line of the input is not, or there is none. */
+	if (r == ERR_ARGUMENT && apply.transaction)
+		cli->error_status = 1;
 	transaction_free(apply.transaction);
 	return r;
 }

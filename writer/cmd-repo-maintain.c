@@ -183,20 +183,33 @@ static int print_diff(struct cli *cli, struct slice text, struct error *err)
 	return r < 0 ? r : print_chunks(cli, &diff, err);
 }
 
+/* A branch, a tag, or a snapshot's id. */
+static int resolve_name(struct repo *repo, const char *name, struct id12 *ret_id, struct error *err)
+{
+	const struct repo_at ways[] = {{.branch = name}, {.tag = name}, {.snapshot = name}};
+
+	for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+		int r = repo_resolve(repo, &ways[i], ret_id, err);
+
+		if (r != ERR_ABSENT && r != ERR_ARGUMENT)
+			return r;
+	}
+	return error_set(err, ERR_ABSENT, "'%s' is no branch, tag or snapshot", name);
+}
+
 int cmd_repo_diff(struct cli *cli, const void *argument, struct error *err)
 {
 	const struct maintain_options *options = argument;
 	CLEANUP(opened_done) struct opened opened = {0};
 	CLEANUP(buf_done) struct buf out = BUF_INIT(OUT_MAX);
-	struct repo_at from = {.snapshot = options->from}, to = {.snapshot = options->to};
 	struct id12 a, b;
 	int r;
 
 	r = open_repo(options->url, &options->common, &opened, err);
 	if (r == 0)
-		r = repo_resolve(opened.repo, &from, &a, err);
+		r = resolve_name(opened.repo, options->from, &a, err);
 	if (r == 0)
-		r = repo_resolve(opened.repo, &to, &b, err);
+		r = resolve_name(opened.repo, options->to, &b, err);
 	if (r == 0)
 		r = repo_diff(opened.repo, &a, &b, &out, err);
 	if (r < 0 || !options->json)

@@ -180,5 +180,8 @@ int cmd_config_set(struct cli *cli, const void *argument, struct error *err)
 	r = read_input(options->name, OUT_MAX, &json, err);
 	if (r == 0)
 		r = open_repo(options->url, &options->common, &opened, err);
-	return r < 0 ? r : repo_config_set(opened.repo, buf_slice(&json), err);
+	if (r < 0)
+		return r;
+	r = repo_config_set(opened.repo, buf_slice(&json), err);
+	return r == ERR_FORMAT || r == ERR_ARGUMENT ? error_prefix(err, "'%s'", options->name) : r;
 }

@@ -179,8 +179,11 @@ static int cmd_repo_init(struct cli *cli, const void *argument, struct error *er
 		r = open_store(options->url, &options->common, &store, err);
 	if (r < 0)
 		return r;
-	return repo_create(store, options->spec.given ? (int)options->spec.value : 2,
-			   buf_slice(&config), err);
+	r = repo_create(store, options->spec.given ? (int)options->spec.value : 2,
+			buf_slice(&config), err);
+	return options->config && (r == ERR_FORMAT || r == ERR_ARGUMENT)
+		       ? error_prefix(err, "'%s'", options->config)
+		       : r;
 }
 
 static const struct cli_option init_options[] = {
@@ -208,7 +211,16 @@ static const struct cli_option init_options[] = {
 								       .help = "the repository" \
 	}
 
-static const struct cli_option info_options[] = {SHOW_URL, SHOW_COMMON};
+/* All of the repository: no snapshot is chosen. */
+static const struct cli_option info_options[] = {
+	SHOW_URL,
+	{CLI_FLAG, "json", CLI_AT(struct show_options, json), .help = "print JSON"},
+	{CLI_GROUP, .group = &cli_store_group, CLI_AT(struct show_options, common)},
+	{CLI_GROUP, .group = &cli_message_group, CLI_AT(struct show_options, common)},
+	{CLI_END},
+};
+
+static const struct cli_option log_options[] = {SHOW_URL, SHOW_COMMON};
 
 static const struct cli_option ls_options[] = {
 	SHOW_URL,
@@ -371,9 +383,9 @@ static const struct cli_option verify_options[] = {
 static const struct cli_option diff_options[] = {
 	MAINTAIN_URL,
 	{CLI_ARGUMENT, "FROM", CLI_AT(struct maintain_options, from), .required = true,
-	 .help = "the older snapshot"},
+	 .help = "the older snapshot: a branch, tag or id"},
 	{CLI_ARGUMENT, "TO", CLI_AT(struct maintain_options, to), .required = true,
-	 .help = "the younger snapshot"},
+	 .help = "the younger one"},
 	{CLI_FLAG, "json", CLI_AT(struct maintain_options, json), .help = "print JSON"},
 	MAINTAIN_STORE};
 
@@ -407,7 +419,7 @@ static const struct cli_command repo_commands[] = {
 	 .size = sizeof(struct init_options),
 	 .run = cmd_repo_init},
 	SHOW("info", cmd_repo_info, info_options, "branches, tags, status, configuration"),
-	SHOW("log", cmd_repo_log, info_options, "history, newest first"),
+	SHOW("log", cmd_repo_log, log_options, "history, newest first"),
 	SHOW("ls", cmd_repo_ls, ls_options, "groups and arrays"),
 	SHOW("stat", cmd_repo_stat, stat_options, "what one key is"),
 	SHOW("refs", cmd_repo_refs, refs_options, "references of an array"),

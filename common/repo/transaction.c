@@ -716,6 +716,16 @@ static bool container_covers(const struct config_values *values, struct slice lo
 	return false;
 }
 
+/* Of a location below a container's name; in a folder '..' would lead out of it. */
+static bool named_container_holds(const struct config_values *values,
+				  const struct location *location)
+{
+	const struct container *container = container_named(values, location->authority);
+
+	return container &&
+	       !(strncmp(container->url_prefix, "file:", 5) == 0 && location_has_dots(location));
+}
+
 /* Checks a location as it is to be stored. */
 static int check_location(const struct transaction *transaction, struct slice text,
 			  struct error *err)
@@ -730,9 +740,8 @@ static int check_location(const struct transaction *transaction, struct slice te
 	r = location_split(text, &location, err);
 	if (r < 0)
 		return r;
-	if (location_scheme_is(&location, "vcc")
-		    ? container_named(values, location.authority) != NULL
-		    : container_covers(values, text))
+	if (location_scheme_is(&location, "vcc") ? named_container_holds(values, &location)
+						 : container_covers(values, text))
 		return 0;
 	return error_set(err, ERR_ARGUMENT, "location '%.*s' is in no container of the repository",
 			 (int)text.size, (const char *)text.data);
