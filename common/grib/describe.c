@@ -343,7 +343,9 @@ struct product {
 	unsigned int derived;  /* derived forecast */
 	unsigned int percentile;
 	unsigned int probability;
-	unsigned int ranges; /* number of time ranges; the first begins 5 octets behind */
+	unsigned int aerosol; /* kind of aerosol, interval of sizes, of wavelengths */
+	unsigned int periods; /* interval of wave periods */
+	unsigned int ranges;  /* number of time ranges; the first begins 5 octets behind */
 };
 
 static const struct product *find_product(int kind)
@@ -364,10 +366,12 @@ static const struct product *find_product(int kind)
 		{41, .shift = 2, .ensemble = 37},
 		{42, .shift = 2, .ranges = 44},
 		{43, .shift = 2, .ensemble = 37, .ranges = 47},
-		{44, .shift = 13},
-		{48, .shift = 24},
+		{44, .shift = 13, .aerosol = 12},
+		{48, .shift = 24, .aerosol = 12},
 		{60, .ensemble = 35},
 		{61, .ensemble = 35, .ranges = 52},
+		{103, .shift = 11, .periods = 12},
+		{104, .shift = 11, .ensemble = 46, .periods = 12},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(products); i++)
@@ -460,6 +464,49 @@ static void describe_probability(const uint8_t *p, struct grib_info *info)
 	append(info->extra, sizeof(info->extra), text);
 }
 
+/* An interval (code table 4.91) and its two limits: 11 octets. */
+static void describe_interval(const char *what, const uint8_t *p, struct grib_info *info)
+{
+	double lower = scaled(p + 1), upper = scaled(p + 6);
+	static const char *const lower_signs[] = {
+		"<", NULL, ">=", ">", NULL, "<=", NULL, ">=", ">=", NULL, ">", "="};
+	static const char *const upper_signs[] = {NULL, ">",  "<",  NULL, "<",	NULL,
+						  ">=", "<=", NULL, "<=", "<=", NULL};
+	const char *first, *second;
+	char text[80];
+
+	if (p[0] >= ARRAY_LEN(lower_signs))
+		return;
+	first = lower_signs[p[0]];
+	second = upper_signs[p[0]];
+	if (first && second)
+		snprintf(text, sizeof(text), "%s %s%g,%s%g", what, first, lower, second, upper);
+	else if (first)
+		snprintf(text, sizeof(text), "%s %s%g", what, first, lower);
+	else
+		snprintf(text, sizeof(text), "%s %s%g", what, second, upper);
+	append(info->extra, sizeof(info->extra), text);
+}
+
+static void describe_aerosol(const uint8_t *p, struct grib_info *info)
+{
+	static const struct number_name names[] = {
+		{62000, "Total Aerosol"},    {62001, "Dust Dry"},
+		{62006, "Sulphate Dry"},     {62008, "Sea Salt Dry"},
+		{62009, "Black Carbon Dry"}, {62010, "Particulate Organic Matter Dry"},
+	};
+	char number[16], text[64];
+
+	snprintf(number, sizeof(number), "%u", (unsigned int)be16(p));
+	snprintf(text, sizeof(text), "aerosol=%s",
+		 find_name(names, ARRAY_LEN(names), (int)be16(p), number));
+	append(info->extra, sizeof(info->extra), text);
+	describe_interval("aerosol_size", p + 2, info);
+	/* Only where it is optical. */
+	if (info->product_template == 48)
+		describe_interval("aerosol_wavelength", p + 13, info);
+}
+
 static bool has(struct slice section, unsigned int octet, unsigned int n)
 {
 	return octet > 0 && section.size >= octet - 1 + n;
@@ -508,6 +555,11 @@ static void describe_product(const struct grib_headers *h, struct grib_info *inf
 
 	format_levels(&first, &second, info->level, sizeof(info->level));
 	describe_time(s4, product, info);
+	/* The common part, which is there, lies behind these. */
+	if (product->aerosol)
+		describe_aerosol(OCTET(s4, product->aerosol), info);
+	if (product->periods)
+		describe_interval("wave_period", OCTET(s4, product->periods), info);
 	if (has(s4, product->ensemble, 3))
 		describe_ensemble(OCTET(s4, product->ensemble), info);
 	if (has(s4, product->derived, 2))

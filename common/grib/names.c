@@ -116,6 +116,8 @@ static const struct names parameters[] = {
 	{10, 3, 0, "WTMP DSLM"},
 	{10, 3, 192, "SURGE ETSRG ELEV TIDE"},
 	{10, 4, 0, "MTHD MTHA TTHDP SALTY"},
+	/* Of MRMS. */
+	{209, 10, 0, "MergedReflectivityQCComposite"},
 };
 
 /* Names of edition 1: discipline and category stand for centre and table, 0 for any. */

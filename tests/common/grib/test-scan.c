@@ -9,6 +9,7 @@
 #include "test.h"
 
 #include "files.h"
+#include "grib/describe.h"
 #include "grib/grib.h"
 #include "harness/make-grib.h"
 
@@ -144,6 +145,75 @@ static void test_texts(void **state)
 	assert_scan(&file, c->want);
 }
 
+/* Octets 10 and on of section 4, and what is said of the product: code tables 4.91 and 4.233. */
+static const struct product_case {
+	const char *name;
+	uint8_t kind, octets[64];
+	const char *level, *time, *extra;
+} products[] = {
+	{"waves of some periods",
+	 103,
+	 {0,   3,   7,	 0, 0, 0, 0, 10, 0, 0,	 0,   0,   12,	2,   1,	 5,
+	  255, 255, 255, 1, 0, 0, 0, 6,	 1, 255, 255, 255, 255, 255, 255},
+	 "surface",
+	 "6 hour fcst",
+	 "wave_period >=10,<=12"},
+	{"dust by its size",
+	 44,
+	 {20, 0, 0xf2, 0x31, 0, 7, 0, 0, 0, 25, 0,   0,	  0,   0,   0,	 2,  0,
+	  0,  0, 0,    0,    1, 0, 0, 0, 3, 1,	255, 255, 255, 255, 255, 255},
+	 "surface",
+	 "3 hour fcst",
+	 "aerosol=Dust Dry:aerosol_size <2.5e-06"},
+	{"optical depth of all aerosols",
+	 48,
+	 {20, 102, 0xf2, 0x30, 0, 6, 0, 0, 0, 20, 0, 0, 0, 0, 0, 7,  9,	  0,   0,   2,	 33,  9,
+	  0,  0,   2,	 53,   2, 0, 0, 0, 0, 0,  1, 0, 0, 0, 0, 10, 255, 255, 255, 255, 255, 255},
+	 "entire atmosphere",
+	 "anl",
+	 "aerosol=Total Aerosol:aerosol_size <2e-05:aerosol_wavelength >=5.45e-07,<=5.65e-07"},
+	{"another aerosol, no interval",
+	 44,
+	 {20, 0, 0xf3, 0x00, 255, 255, 0, 0, 0, 0, 255, 0,   0,	  0,   0,   2,	0,
+	  0,  0, 0,    0,    1,	  0,   0, 0, 0, 1, 255, 255, 255, 255, 255, 255},
+	 "surface",
+	 "anl",
+	 "aerosol=62208"},
+};
+
+static void test_products(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(products); i++) {
+		const struct product_case *c = &products[i];
+		uint8_t section[9 + sizeof(c->octets)] = {[4] = 4, [8] = c->kind};
+		struct grib_headers headers = {.edition = 2,
+					       .s4 = slice_of(section, sizeof(section))};
+		struct grib_info info;
+
+		memcpy(section + 9, c->octets, sizeof(c->octets));
+		/* The second surface: none. */
+		section[(c->kind == 48 ? 53 : c->kind == 44 ? 42 : 40) - 1] = 255;
+		grib_describe(&headers, &info);
+		assert_string_equal(info.level, c->level);
+		assert_string_equal(info.time, c->time);
+		assert_string_equal(info.extra, c->extra);
+		/* However short the section is. */
+		for (headers.s4.size = 0; headers.s4.size < sizeof(section); headers.s4.size++)
+			grib_describe(&headers, &info);
+	}
+}
+
+static void test_name_of_radar_composite(void **state)
+{
+	char name[40];
+
+	(void)state;
+	assert_true(grib_parameter_name(209, 10, 0, name, sizeof(name)));
+	assert_string_equal(name, "MergedReflectivityQCComposite");
+	assert_false(grib_parameter_name(209, 10, 250, name, sizeof(name)));
+}
+
 static void append_message(int number, struct buf *file)
 {
 	const float values[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
@@ -268,6 +338,8 @@ static void test_real_index(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_products),
+		cmocka_unit_test(test_name_of_radar_composite),
 		cmocka_unit_test(test_padding_between_messages),
 		cmocka_unit_test(test_bad_message_among_good_ones),
 		cmocka_unit_test(test_cut_message),
