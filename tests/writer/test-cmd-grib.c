@@ -8,6 +8,7 @@
 #include "test.h"
 
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -196,6 +197,21 @@ static void test_absent_object(void **state)
 	assert_int_equal(traffic.gets, 0);
 }
 
+static void test_no_file_to_read(void **state)
+{
+	static const char *const arguments[] = {"scan /", "scan --json /dev/null", "decode /"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(arguments); i++) {
+		CLEANUP(buf_done) struct buf out = BUF_INIT(BUF_NO_LIMIT);
+		int status = run(arguments[i], &out);
+
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 1);
+		assert_non_null(strstr(buf_text(&out, NULL), "is not a regular file"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +219,7 @@ int main(void)
 		cmocka_unit_test(test_listing_by_http_reads_headers),
 		cmocka_unit_test(test_decoding_by_http_reads_one_message),
 		cmocka_unit_test(test_absent_object),
+		cmocka_unit_test(test_no_file_to_read),
 	};
 	int failed;
 
