@@ -27,7 +27,7 @@ struct mount {
 	struct cli_u64 uid, gid;
 	const char *umask;
 	struct cli_double follow; /* seconds */
-	bool consolidated;
+	bool consolidated, preload;
 	const char *metrics;
 };
 
@@ -164,6 +164,7 @@ static int open_and_serve(struct cli *cli, const struct mount *mount,
 	if (r == 0)
 		r = grib_workers_start(&worker_options, &workers, err);
 	open.reader.workers = workers;
+	open.repo.preload = mount->preload;
 	if (r == 0)
 		r = opened_init(&opened, mount->url, &open, err);
 	if (r == 0)
@@ -244,6 +245,8 @@ static const struct cli_option mount_options[] = {
 	 .help = "look at the branch so often and show its newest snapshot"},
 	{CLI_FLAG, "consolidated", CLI_AT(struct mount, consolidated),
 	 .help = "show consolidated metadata in the root's zarr.json"},
+	{CLI_FLAG, "preload", CLI_AT(struct mount, preload),
+	 .help = "load the manifests that the repository's configuration names beforehand"},
 	{CLI_TEXT, "metrics", CLI_AT(struct mount, metrics), .value = "ADDRESS|FILE",
 	 .help = "serve .refmt/stats at HOST:PORT, or write it to a file"},
 	{CLI_U64, "uid", CLI_AT(struct mount, uid), .value = "NUMBER",
