@@ -612,6 +612,32 @@ static void test_scaling_beyond_numbers(void **state)
 		}
 }
 
+/* Heights reach 9999, which ecCodes has for missing by default: only the bitmap says missing. */
+static void test_9999_is_a_value(void **state)
+{
+	static int (*const ways[])(struct slice message, const struct grib_decode_options *options,
+				   void *out, size_t n,
+				   struct error *err) = {grib_decode_direct, grib_decode_general};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+		for (int masked = 0; masked < 2; masked++) {
+			CLEANUP(buf_done) struct buf message = BUF_INIT(10000);
+			const struct grib_decode_options options = {.mode = GRIB_WMO};
+			struct error err = ERROR_INIT;
+			double values[N];
+
+			make_simple(0, masked ? 4 : N, masked ? "\xaa\x00" : NULL, &message);
+			/* The reference value 9998, so that the second number is 9999. */
+			memcpy(find_section(&message, 5) + 11, "\x46\x1c\x38\0", 4);
+			assert_ok(ways[i](buf_slice(&message), &options, values, N, &err), &err);
+			assert_true(values[0] == 9998);
+			assert_true(values[masked ? 2 : 1] == 9999);
+			assert_true(values[masked ? 6 : 3] == 10001);
+			assert_int_equal(isnan(values[masked ? 1 : 5]), masked);
+		}
+}
+
 /* Every prefix and every changed octet: an error or values, never more. */
 static void test_damage(void **state)
 {
@@ -671,6 +697,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scaling_beyond_numbers),
+		cmocka_unit_test(test_9999_is_a_value),
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_a_billion_points),
 	};
