@@ -107,7 +107,6 @@ int mount_prepare(const char *mountpoint, char **ret_path, struct error *err)
 
 /* ---- readiness ---- */
 
-/* 0 once the root answers a listing. */
 void mount_ready(int ready, const struct error *err)
 {
 	struct error none = ERROR_INIT;

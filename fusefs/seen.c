@@ -137,7 +137,7 @@ int seen_add(struct seen *seen, const char *location, uint64_t offset, uint64_t 
  */
 static bool is_silence(const struct object *object, int r)
 {
-	return (r == ERR_NETWORK || r == ERR_TIMEOUT || r == ERR_THROTTLED) &&
+	return (r == ERR_NETWORK || r == ERR_TEMPORARY || r == ERR_TIMEOUT || r == ERR_THROTTLED) &&
 	       strncmp(object->location, "file:", 5) != 0;
 }
 
