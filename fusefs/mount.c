@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -19,6 +21,8 @@
 #define READ_THREADS 4
 /* How long what is under way may take after the mount is gone. */
 #define DRAIN_SECONDS 1
+/* How long a failed start may take to end, milliseconds. */
+#define END_MS 5000
 
 /* ---- the mountpoint ---- */
 
@@ -119,6 +123,15 @@ void mount_ready(int ready, const struct error *err)
 	close(ready);
 }
 
+/* Whoever hears of a failure finds nothing mounted; what is stuck is waited for a while only. */
+static void wait_for_end(pid_t child)
+{
+	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+
+	for (int i = 0; i < END_MS / 10 && waitpid(child, NULL, WNOHANG) == 0; i++)
+		nanosleep(&pause, NULL);
+}
+
 static _Noreturn void parent_wait(int ready, pid_t child, const char *mountpoint,
 				  const char *program)
 {
@@ -138,8 +151,10 @@ static _Noreturn void parent_wait(int ready, pid_t child, const char *mountpoint
 			kill(child, SIGTERM);
 		}
 	}
-	if (err.kind)
+	if (err.kind) {
 		fprintf(stderr, "%s: %s\n", program, err.text);
+		wait_for_end(child);
+	}
 	_exit(error_exit_status(err.kind));
 }
 
