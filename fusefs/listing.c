@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <utlist.h>
 
 #include "base/text.h"
 #include "base/vec.h"
@@ -18,7 +19,7 @@ DEFINE_VEC(status_names, struct status_name);
 /* An open folder: it shows one state from beginning to end. */
 struct folder {
 	struct fs *fs;
-	struct folder *newer, **link; /* in the list of all, under the fs's mutex */
+	struct folder *prev_open, *next_open; /* in the list of all, under the fs's mutex */
 	pthread_mutex_t mutex;
 	struct target target;
 	struct view_iter *iter;	   /* of a view; NULL before the first entry */
@@ -35,9 +36,7 @@ enum { OFFSET_SELF = 1, OFFSET_PARENT = 2 };
 static void folder_free(struct folder *folder)
 {
 	pthread_mutex_lock(&folder->fs->mutex);
-	*folder->link = folder->newer;
-	if (folder->newer)
-		folder->newer->link = folder->link;
+	DL_DELETE2(folder->fs->folders, folder, prev_open, next_open);
 	pthread_mutex_unlock(&folder->fs->mutex);
 	view_iter_free(folder->iter);
 	for (size_t i = 0; i < folder->names.n; i++)
@@ -84,11 +83,7 @@ static int folder_new(struct job *job, struct folder **ret_folder, struct error 
 	job->target.text = NULL;
 	folder->next = OFFSET_PARENT + 1;
 	pthread_mutex_lock(&folder->fs->mutex);
-	folder->link = &folder->fs->folders;
-	folder->newer = folder->fs->folders;
-	if (folder->newer)
-		folder->newer->link = &folder->newer;
-	folder->fs->folders = folder;
+	DL_PREPEND2(folder->fs->folders, folder, prev_open, next_open);
 	pthread_mutex_unlock(&folder->fs->mutex);
 	*ret_folder = folder;
 	return 0;

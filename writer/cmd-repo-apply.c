@@ -293,25 +293,35 @@ static int batch_flush(struct apply *apply, struct batch *batch, const char *pat
 	return r;
 }
 
+/* An empty list says nothing of an array that is not there. */
+static int check_exists(struct apply *apply, const char *path, struct error *err)
+{
+	CLEANUP(buf_done) struct buf document = BUF_INIT(INPUT_MAX);
+	int r = transaction_get_document(apply->transaction, path, &document, err);
+
+	return r == REPO_ABSENT ? error_set(err, ERR_ABSENT, "there is no '%s'", path) : r;
+}
+
 static int set_all(struct apply *apply, struct batch *batch, const char *path,
 		   const struct json *refs, struct error *err)
 {
 	struct json item;
+	bool any = false;
 
 	JSON_EACH (refs, NULL, item) {
 		int r = batch_add(batch, &item, err);
 
+		any = true;
 		if (r == 0 && batch->n == BATCH)
 			r = batch_flush(apply, batch, path, err);
 		if (r < 0)
 			return r;
 	}
-	return batch_flush(apply, batch, path, err);
+	return any ? batch_flush(apply, batch, path, err) : check_exists(apply, path, err);
 }
 
 static int apply_set_refs(struct apply *apply, const struct json *op, struct error *err)
 {
-	CLEANUP(buf_done) struct buf document = BUF_INIT(INPUT_MAX);
 	CLEANUP(freep) char *path = NULL;
 	struct batch *batch;
 	struct json refs;
@@ -320,9 +330,6 @@ static int apply_set_refs(struct apply *apply, const struct json *op, struct err
 	r = get_path(op, "array", &path, err);
 	if (r < 0)
 		return r;
-	/* An empty list says nothing of an array that is not there. */
-	if (transaction_get_document(apply->transaction, path, &document, err) == REPO_ABSENT)
-		return error_set(err, ERR_ABSENT, "there is no '%s'", path);
 	if (json_get(op, "refs", &refs) != 0 || refs.type != JSON_ARRAY)
 		return error_set(err, ERR_ARGUMENT, "member \"refs\" is no list");
 	batch = calloc(1, sizeof(*batch));

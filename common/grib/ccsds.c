@@ -29,7 +29,6 @@ int grib_decode_ccsds(const struct grib_message *m, enum grib_mode mode, struct 
 	struct slice s5 = m->section[5];
 	uint32_t x[GRIB_BLOCK_ROOM];
 	struct grib_aec aec;
-
 	int r;
 
 	if (s5.size < 25)

@@ -26,19 +26,19 @@ static double scale_back(const struct grib_scaling *s, double value)
 int grib_scaling_check(const struct grib_message *m, const struct grib_scaling *s,
 		       unsigned int bits, struct error *err)
 {
-	int section = m->edition == 1 ? 7 : 5;
 	double largest = bits == 0 ? 0 : s->factor * UINT32_MAX;
+	bool first = m->edition == 1;
+	const char *what = NULL;
 
 	if (!isfinite(s->reference))
-		return error_set(err, ERR_FORMAT,
-				 "section %d at offset %zu: the reference value is no number",
-				 m->edition == 1 ? 4 : 5, grib_section_offset(m, section));
-	if (!isfinite(scale_back(s, s->reference)) ||
-	    !isfinite(scale_back(s, s->reference + largest)) || s->t == 0)
-		return error_set(err, ERR_FORMAT,
-				 "section %d at offset %zu: scale factors beyond all values",
-				 m->edition == 1 ? 4 : 5, grib_section_offset(m, section));
-	return 0;
+		what = "the reference value is no number";
+	else if (!isfinite(scale_back(s, s->reference)) ||
+		 !isfinite(scale_back(s, s->reference + largest)) || s->t == 0)
+		what = "scale factors beyond all values";
+	if (!what)
+		return 0;
+	return error_set(err, ERR_FORMAT, "section %d at offset %zu: %s", first ? 4 : 5,
+			 grib_section_offset(m, first ? 7 : 5), what);
 }
 
 int grib_scaling_parse(const struct grib_message *m, struct grib_scaling *ret_scaling,
